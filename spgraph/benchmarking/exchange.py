@@ -9,6 +9,7 @@ of the work is exchange, not what a search takes.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import time
@@ -80,6 +81,8 @@ class WatchedCommunicator:
         return len(self.spans)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "together":  # each is timed
+            return lambda call, sent: contextlib.nullcontext(self)
         found = getattr(self._within, name)
         if name in COLLECTIVES:
             return lambda *given, **more: self._watched(found, given, more)

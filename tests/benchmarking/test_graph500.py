@@ -268,7 +268,7 @@ class Shard:
         for _ in range(2):
             self.round += 1
             self.host_counters[:] = self.round
-            yield "counts", (self.host_counters, self.round)
+            yield "counts", (self.host_counters, self.round, None)
         bits = np.full(1, 0b11 if self.number == 0 else 0b1, np.uint32)
         return Part(given[1].copy(), bits, None, 10 + self.number, True)
 

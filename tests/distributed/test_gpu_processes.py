@@ -40,11 +40,13 @@ def test_results(count: int) -> None:
         assert status == 0 and "is done;" in words, words
 
 
-@pytest.mark.parametrize("first", range(3))
-def test_mapped_memory(first: int) -> None:
-    """Two processes search and close over all semirings in memory that both have mapped."""
+@pytest.mark.parametrize("which", ["peer:0:3", "peer:1:3", "peer:2:3", "nccl:0:5"])
+def test_mapped_memory(which: str) -> None:
+    """Two processes search and close over all semirings in memory that both have mapped, over some
+    in rounds.
+    """
     visible(2)
-    for status, words, _ in met(2, mpi_cases.__file__, f"mapped:{first}:3"):
+    for status, words, _ in met(2, mpi_cases.__file__, f"loops:{which}"):
         assert status == 0 and "is done;" in words, words
 
 
@@ -58,7 +60,7 @@ def test_processes_agree_that_labels_are_void(count: int) -> None:
 @pytest.mark.parametrize("count", [2, 4])
 def test_mapped_memory_is_freed(count: int) -> None:
     visible(count)
-    for status, words, _ in met(count, mpi_cases.__file__, "freed mapped:0:40 freed"):
+    for status, words, _ in met(count, mpi_cases.__file__, "freed loops:peer:0:40 freed"):
         assert status == 0 and "is done;" in words, words
 
 

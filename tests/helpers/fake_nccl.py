@@ -38,6 +38,9 @@ class Memory:
         assert self.device.id == here.device, "it would run on a stream of another device"
         ctypes.memmove(self.ptr, source.ptr, size)
 
+    def copy_from_host_async(self, source: int, size: int) -> None:
+        ctypes.memmove(self.ptr, source, size)
+
 
 class Array(np.ndarray):
     """An array of a GPU: the one that is current when it is made, or that of its base."""
@@ -69,6 +72,7 @@ class Here(threading.local):
 
     device = 0
     group: list[tuple[Any, ...]] | None = None
+    depth = 0  # of groups in groups: the outermost counts
     failed = False  # a call of the group: NCCL then does nothing of it
     comm: Comm | None = None  # the latest that this thread has called
 
@@ -122,23 +126,20 @@ class Clique:
             self.changed.notify_all()
 
     def _move(self, rows: list[list[Any]]) -> None:
-        collective = [row for row in rows if row and row[0][0] not in ("send", "recv")]
-        if not collective:
-            boxes: dict[tuple[int, int], list[Any]] = defaultdict(list)
-            for rank, row in enumerate(rows):
-                for name, pointer, count, _, peer in row:
-                    if name == "send":
-                        boxes[rank, peer].append((pointer, count))
-            for rank, row in enumerate(rows):
-                for name, pointer, count, _, peer in row:
-                    if name == "recv":
-                        source, size = boxes[peer, rank].pop(0)
-                        assert size == count, "both sides must name the same size"
-                        ctypes.memmove(pointer, source, count)
-            assert not any(boxes.values()), "sent, and never received"
-            return
-        assert len(collective) == self.size
-        for calls in zip(*rows, strict=True):
+        boxes: dict[tuple[int, int], list[Any]] = defaultdict(list)
+        for rank, row in enumerate(rows):
+            for name, pointer, count, *_, peer in row:
+                if name == "send":
+                    boxes[rank, peer].append((pointer, count))
+        for rank, row in enumerate(rows):
+            for name, pointer, count, *_, peer in row:
+                if name == "recv":
+                    source, size = boxes[peer, rank].pop(0)
+                    assert size == count, "both sides must name the same size"
+                    ctypes.memmove(pointer, source, count)
+        assert not any(boxes.values()), "sent, and never received"
+        collective = [[call for call in row if call[0] not in ("send", "recv")] for row in rows]
+        for calls in zip(*collective, strict=True):
             self._collective(calls)
 
     def _collective(self, calls: tuple[Any, ...]) -> None:
@@ -256,11 +257,15 @@ counter = itertools.count()
 
 
 def group_start() -> None:
-    assert here.group is None, "a group was left open"
-    here.group = []
+    assert (here.group is None) == (here.depth == 0)
+    here.group = here.group or []
+    here.depth += 1
 
 
 def group_end() -> None:
+    here.depth -= 1
+    if here.depth:
+        return
     said, here.group = here.group, None
     assert said is not None
     failed, here.failed = here.failed, False

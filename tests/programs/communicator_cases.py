@@ -277,7 +277,23 @@ def refusals(comm: Communicator) -> None:
     same(comm, comm.all_reduce(parts, "max"), [np.arange(3.0)] * len(parts), "after refusals")
 
 
-CASES = (gathers, exchanges, reductions, broadcasts, agreements, fetches, refusals)
+def together(comm: Communicator) -> None:
+    """Collectives of both kinds in one launch: each as if it were alone."""
+    whole = [np.arange(3) + 10 * p for p in range(comm.num_shards)]
+    rows = [[np.full(2, 100 * p + q) for q in range(comm.num_shards)] for p in range(len(whole))]
+    parts = [
+        [move(part, device) for part in rows[p]]
+        for p, device in zip(comm.local, comm.devices, strict=True)
+    ]
+    with comm.together("together", 0) as group:
+        gathered = group.all_gather(sent(comm, whole), sizes=[3] * comm.num_shards)
+        came = group.all_to_all(parts, sizes=[[2] * comm.num_shards] * len(comm.local))
+    same(comm, gathered, [np.concatenate(whole)] * len(comm.local), "together")
+    for p in range(comm.num_shards):
+        same(comm, [row[p] for row in came], [rows[p][q] for q in comm.local], ("together", p))
+
+
+CASES = (gathers, exchanges, together, reductions, broadcasts, agreements, fetches, refusals)
 
 
 def contract(comm: Communicator) -> None:

@@ -143,15 +143,13 @@ def ended(comm: Communicator, exchange: str, end: str) -> None:
         assert sg.bfs(A, 0).level.gather().isequal(expected)
 
 
-def mapped(comm: Communicator, first: str, step: str) -> None:
-    """Searches and closures by GPUs that write into each other's memory, over every `step`-th
-    semiring from the `first` on.
-    """
+def loops(comm: Communicator, exchange: str, first: str, step: str) -> None:
+    """Searches and closures over every `step`-th semiring from the `first` on."""
     import closure_cases
     import search_cases
 
     def place(A: Any) -> Any:
-        return A.distribute(comm.num_shards, communicator=comm, exchange="peer")
+        return A.distribute(comm.num_shards, communicator=comm, exchange=exchange)
 
     for case in list(search_cases.CASES)[int(first) :: int(step)]:
         for name, direction in itertools.product(

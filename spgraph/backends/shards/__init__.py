@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, TypeVar
 
+from spgraph.containers.storage.arrays import Array, array_module
+
 R = TypeVar("R")
 
 # The part of one shard in a loop: it yields what it needs of the others, as (request, data), is
@@ -13,10 +15,16 @@ R = TypeVar("R")
 #   memory that no other shard has;
 # - ("reduce", (part, sizes)), ("union", ...): its own part of the sum of all vectors, of the union
 #   of all bitmaps;
-# - ("send", (arrays, sizes)), an array for each shard, and how much comes from each: what has come,
-#   joined, or None;
-# - ("counts", (array, round)): (what the kernels of all shards have counted, in rows, their sums),
-#   on the host;
+# - ("send", (arrays, sizes)), an array for each shard, and how much comes from each: the arrays
+#   that have come;
+# - ("counts", (array, round, request)): (what the kernels of all shards have counted, in rows,
+#   their sums), on the host, and the answer to a request made with it, or None;
 # - ("meet", anything): the same, once all devices have come there; "meet_processes": the same where
 #   there are several processes.
 Steps = Generator[tuple[str, Any], Any, R]
+
+
+def joined(pieces: list[Array]) -> Array | None:
+    """What has come of ("send", ...) as one array, None for nothing."""
+    some = [piece for piece in pieces if piece.size]
+    return array_module(some[0]).concatenate(some) if len(some) > 1 else some[0] if some else None

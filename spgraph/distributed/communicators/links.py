@@ -5,14 +5,13 @@ Arrays are 1-D and contiguous here, one for each GPU of this process.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -81,6 +80,8 @@ class Links:
         self.timeouts = Timeouts(store, timeout)
         self.broken: str | None = None
         self._current: Link | None = None  # the link whose call is under way
+        self._depth = 0  # of groups in groups
+        self._held: list[Any] = []  # what their calls send and receive, until the outermost ends
         self._calling = threading.RLock()  # held during calls of NCCL: `abort` frees what they use
         if store is not None:
             store.when_lost(self._on_loss)
@@ -120,26 +121,24 @@ class Links:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+    def all_gather(self, parts: Sequence[Array], sizes: list[int]) -> list[Array]:
         """The parts of all shards joined, in new arrays; sizes[q] elements come from shard q."""
-        each, starts, byte = parts[0].dtype.itemsize, starts_of(sizes), self.nccl.NCCL_UINT8
-        received = self.empty([starts[-1]] * len(parts), parts[0].dtype)
-        if starts[-1] == 0:
+        each, total, byte = parts[0].dtype.itemsize, sum(sizes), self.nccl.NCCL_UINT8
+        received = self.empty([total] * len(parts), parts[0].dtype)
+        if total == 0:
             return received
-        if len(set(sizes)) == 1:
-            with self._group():
-                for link, part, target in self._each(parts, received):
-                    link.comm.allGather(
-                        part.data.ptr, target.data.ptr, part.nbytes, byte, link.stream()
-                    )
-            return received
-        with self._group():  # NCCL runs the broadcasts of a group concurrently
+        equal = sizes.count(sizes[0]) == len(sizes)
+        starts = [] if equal else starts_of(sizes)
+        with self:  # NCCL runs the broadcasts of a group concurrently
             for link, part, target in self._each(parts, received):
-                for q in range(self.num_shards):
+                at, stream = (part.data.ptr, target.data.ptr), link.stream()
+                if equal:
+                    link.comm.allGather(*at, part.nbytes, byte, stream)
+                for q in range(0 if equal else self.num_shards):
                     if sizes[q]:
-                        place = target.data.ptr + starts[q] * each
-                        source = part.data.ptr if q == link.shard else place
-                        link.comm.broadcast(source, place, sizes[q] * each, byte, q, link.stream())
+                        place = at[1] + starts[q] * each
+                        source = at[0] if q == link.shard else place
+                        link.comm.broadcast(source, place, sizes[q] * each, byte, q, stream)
         return received
 
     def all_to_all(
@@ -153,7 +152,7 @@ class Links:
             _copy(link, row[link.shard], targets[link.shard])
         if self.num_shards == 1:
             return received
-        with self._group():
+        with self:
             for link, row, targets in self._each(parts, received):
                 stream = link.stream()
                 for q, (part, target) in enumerate(zip(row, targets, strict=True)):
@@ -168,7 +167,7 @@ class Links:
         received = self.empty([part.size for part in parts], parts[0].dtype)
         kind, how = self._type_number(parts[0].dtype), self._op_number(op)
         if parts[0].size:
-            with self._group():
+            with self:
                 for link, part, target in self._each(parts, received):
                     link.comm.allReduce(
                         part.data.ptr, target.data.ptr, part.size, kind, how, link.stream()
@@ -182,17 +181,15 @@ class Links:
         kind, how = self._type_number(parts[0].dtype), self._op_number(op)
         if sum(sizes) == 0:
             return received
-        with self._group():
+        with self:
             for link, part, target in self._each(parts, received):
-                stream = link.stream()
+                stream, source, here = link.stream(), part.data.ptr, target.data.ptr
                 if len(set(sizes)) == 1:
-                    link.comm.reduceScatter(
-                        part.data.ptr, target.data.ptr, sizes[0], kind, how, stream
-                    )
+                    link.comm.reduceScatter(source, here, sizes[0], kind, how, stream)
                     continue
                 for q, (first, size) in enumerate(zip(starts_of(sizes), sizes, strict=False)):
                     if size:
-                        at, here = part.data.ptr + first * each, target.data.ptr
+                        at = source + first * each
                         link.comm.reduce(
                             at, here if q == link.shard else 0, size, kind, how, q, stream
                         )
@@ -202,7 +199,7 @@ class Links:
         """New arrays with the `size` elements of `array`, which shard `root` has."""
         received = self.empty([size] * len(self.links), dtype)
         if size:
-            with self._group():
+            with self:
                 for link, target in self._each(received):
                     source = array if array is not None and link.shard == root else target
                     link.comm.broadcast(
@@ -223,30 +220,46 @@ class Links:
                 arrays.append(cupy.empty(count, dtype))
         return arrays
 
-    @contextlib.contextmanager
-    def _group(self) -> Iterator[None]:
-        """A group of NCCL: it starts the calls inside together at the end."""
+    def __enter__(self) -> Self:
+        """Begin a group of NCCL: the calls inside start together, at the end of the outermost."""
+        self._calling.acquire()
         try:
-            with self._calling:
+            if not self._depth:
                 self.raise_if_broken()
                 self._current = None
                 self.nccl.groupStart()
-                try:
-                    yield
-                except BaseException:
-                    # in a group that stays open no later call would start
-                    with contextlib.suppress(self.nccl.NcclError):
-                        self.nccl.groupEnd()
-                    raise
-                self._current = None
-                self.nccl.groupEnd()
-        except CommunicationError:
+            self._depth += 1
+        except BaseException as error:
+            self._calling.release()
+            self._raise(error)
             raise
-        except RuntimeError as error:  # NcclError, CUDARuntimeError
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if self._depth > 1:
+                return
+            if error is None:
+                self._current = None
+            self.nccl.groupEnd()  # after an error too: in an open group no later call would start
+        except RuntimeError as late:
+            error = error or late
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._held.clear()
+            self._calling.release()
+        self._raise(error)
+
+    def _raise(self, error: BaseException | None) -> None:
+        """Raise CommunicationError where a call of NCCL or of the device has failed."""
+        if isinstance(error, RuntimeError) and not isinstance(error, CommunicationError):
             raise self.failed(self._failed_devices(), error) from error
 
     def _each(self, *lists: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """(link, its item of each list) for each link."""
+        if self._depth:
+            self._held.append(lists)
         for link, *items in zip(self.links, *lists, strict=True):
             self._current = link
             yield (link, *items)

@@ -198,6 +198,10 @@ class MpiCommunicator:
 
     # --- numbers on the host ----------------------------------------------------------------------
 
+    def together(self, name: str, sent: int) -> contextlib.AbstractContextManager[Self]:
+        """One after the other: messages have no launch to share. See `Communicator`."""
+        return contextlib.nullcontext(self)
+
     def all_reduce_host(self, values: np.ndarray, op: Op) -> np.ndarray:
         """`values` of all processes reduced. See `Communicator`."""
         check_values("all_reduce_host", values, op)

@@ -10,7 +10,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, array_module, check_device, on_device
+from spgraph.containers.storage import arrays
+from spgraph.containers.storage.arrays import Array, check_device, device_of, on_device
 from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.links import Links
 from spgraph.distributed.communicators.protocol import (
@@ -129,7 +130,7 @@ class NcclCommunicator:
         else:
             found = check_sizes("all_gather", sizes, self.num_shards)
             check_own_sizes("all_gather", parts, found, self.local)
-        return self._links.all_gather(self._map(_flat, parts), found)
+        return self._links.all_gather([_flat(part) for part in parts], found)
 
     def all_to_all(
         self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
@@ -146,9 +147,7 @@ class NcclCommunicator:
             found = [rows[:, shard].tolist() for shard in self.local]
         else:
             found = check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
-        return self._links.all_to_all(
-            self._map(lambda row: [_flat(part) for part in row], parts), found
-        )
+        return self._links.all_to_all([[_flat(part) for part in row] for row in parts], found)
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         """The reduction. See `Communicator`."""
@@ -158,7 +157,7 @@ class NcclCommunicator:
         if any(part.shape != shape for part in parts):
             raise ValueError(f"all_reduce: expected parts of one shape, got {shape} and others")
         self._begin("all_reduce", (self.num_shards - 1) * sum(part.nbytes for part in parts))
-        flat = self._map(_flat, parts)
+        flat = [_flat(part) for part in parts]
         if _has_no_reduction(op, dtype):
             sizes = [parts[0].size] * self.num_shards
             self._note_peak(self.num_shards * parts[0].nbytes)
@@ -177,7 +176,7 @@ class NcclCommunicator:
         found = check_slices("reduce_scatter", parts, sizes, self.num_shards)
         own = [found[shard] for shard in self.local]
         self._begin("reduce_scatter", sum((sum(found) - n) * dtype.itemsize for n in own))
-        flat = self._map(_flat, parts)
+        flat = [_flat(part) for part in parts]
         if _has_no_reduction(op, dtype):
             self._note_peak(max(own) * self.num_shards * dtype.itemsize)
             pieces = [split(part, found) for part in flat]
@@ -194,13 +193,17 @@ class NcclCommunicator:
         if array is not None:
             device = self.devices[root - self.local.start]
             check_parts("broadcast", [array], [device], dimensions=None)
-            with on_device(device):
-                flat = _flat(array)
+            flat = _flat(array)
         self._begin("broadcast", 0 if array is None else (self.num_shards - 1) * array.nbytes)
         shape, dtype = self._described(array, root)
         size = int(np.prod(shape, dtype=np.int64))
         received = self._links.broadcast(None if array is None else flat, size, dtype, root)
         return [target.reshape(shape) for target in received]
+
+    def together(self, name: str, sent: int) -> contextlib.AbstractContextManager[Links]:
+        """The collectives inside as one launch. See `Communicator`."""
+        self._begin(name, sent)
+        return self._links
 
     # --- numbers on the host ----------------------------------------------------------------------
 
@@ -244,10 +247,8 @@ class NcclCommunicator:
 
     def synchronize(self) -> None:
         """See `Communicator`. With one process there is nothing to wait for."""
-        if self.processes > 1:
-            self._links.finish()
-        else:
-            self._links.check()
+        wait = self._links.finish if self.processes > 1 else self._links.check
+        wait()
 
     def check(self) -> None:
         """Raise an error of NCCL, or the loss of a process. See `Communicator`."""
@@ -257,10 +258,10 @@ class NcclCommunicator:
 
     def close(self) -> None:
         """Wait for earlier collectives, then leave together with the other processes."""
-        if self._closed:
-            return
-        self._closed = True
+        closed, self._closed = self._closed, True
         links, store = self._links, self._links.store
+        if closed:
+            return
         if links.broken is None:
             links.finish()
             if self.mapped is not None:
@@ -297,9 +298,8 @@ class NcclCommunicator:
     ) -> None:
         if error is None:
             self.close()
-            return
-        # the others must not wait for a process that has left for an error
-        self.leave(f"{type(error).__name__}: {error}")
+        else:  # the others must not wait for a process that has left
+            self.leave(f"{type(error).__name__}: {error}")
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -338,11 +338,8 @@ class NcclCommunicator:
         return received[:, 3 : 3 + size] if size <= space else self._gathered_rows(own)
 
     def _gathered_rows(self, rows: Sequence[np.ndarray]) -> np.ndarray:
-        sent = []
-        for device, row in zip(self.devices, rows, strict=True):
-            with on_device(device) as cupy:
-                sent.append(cupy.asarray(row))
-        received = self._links.all_gather(sent, [rows[0].size] * self.num_shards)
+        given = self._map(lambda row: arrays.sent(row, arrays.import_cupy()), rows)
+        received = self._links.all_gather(given, [rows[0].size] * self.num_shards)
         return self._readback.fetch(received, self.wait)[0].reshape(self.num_shards, -1)
 
     def _compare(self, rows: np.ndarray) -> None:
@@ -379,7 +376,10 @@ class NcclCommunicator:
 
 def _flat(array: Array) -> Array:
     """The array as 1-D and contiguous: a view if possible."""
-    return array_module(array).ascontiguousarray(array).reshape(-1)
+    if array.ndim == 1 and array.flags.c_contiguous:
+        return array
+    with on_device(device_of(array)) as xp:
+        return xp.ascontiguousarray(array).reshape(-1)
 
 
 def _widened(array: Array) -> Array:

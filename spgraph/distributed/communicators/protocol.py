@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Literal, Protocol, Self, get_args
+from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
 
@@ -81,6 +82,14 @@ class Communicator(Protocol):
         """For each local shard: a copy of the `array` of shard `root`.
 
         Only the process that drives shard `root` gives the array; shape and type travel with it.
+        """
+        ...
+
+    def together(self, name: str, sent: int) -> AbstractContextManager[Any]:
+        """Collectives that start together at the end of the context, in as few launches as the
+        library can; until then their results are undefined. They are methods of what the context
+        gives, `all_gather` and `all_to_all` of 1-D contiguous arrays with `sizes`, unchecked, and
+        count as one call, `name`, of `sent` bytes.
         """
         ...
 

@@ -63,9 +63,10 @@ class ByCommunicator:
     def __init__(self, communicator: Communicator, host_counters: np.ndarray | None = None) -> None:
         self.communicator, self.host_counters = communicator, host_counters
 
-    def gather(self, given: Sequence[Part]) -> list[Array]:
+    def gather(self, given: Sequence[Part], by: Any = None) -> list[Array]:
         """The parts of all shards, joined; shards on one device share them."""
-        return self.communicator.all_gather([part for part, _ in given], sizes=given[0][1])
+        by = by or self.communicator
+        return by.all_gather([part for part, _ in given], sizes=given[0][1])
 
     def gather_own(self, given: Sequence[Part]) -> list[Array]:
         """The same in memory of its own for each shard."""
@@ -84,33 +85,40 @@ class ByCommunicator:
         """Each shard's own part of the union of the bitmaps that all shards give."""
         return self.communicator.reduce_scatter([part for part, _ in given], given[0][1], "or")
 
-    def send(self, given: Sequence[tuple[list[Array], list[int]]]) -> list[Array | None]:
-        """What each shard is sent, joined; None for nothing. It gives an array for each of all
-        shards, and the size of what each of them sends to it.
+    def send(
+        self, given: Sequence[tuple[list[Array], list[int]]], by: Any = None
+    ) -> list[list[Array]]:
+        """The arrays that each shard is sent, one by each. It gives one for each of all shards, and
+        the sizes of those that come.
         """
         parts, sizes = zip(*given, strict=True)
-        found: list[Array | None] = []
-        pieces_of_all = self.communicator.all_to_all(parts, sizes=sizes)
-        for device, pieces in zip(self.communicator.devices, pieces_of_all, strict=True):
-            some = [piece for piece in pieces if piece.size]
-            with on_device(device) as xp:
-                found.append(xp.concatenate(some) if len(some) > 1 else some[0] if some else None)
-        return found
+        return (by or self.communicator).all_to_all(parts, sizes=sizes)
 
-    def counts(self, given: Sequence[tuple[Array, int]]) -> list[tuple[np.ndarray, list[int]]]:
-        """(the counts of all shards, in rows; their sums). A shard gives the array of its counts,
-        and the number of its round, which kernels have written beside them for the host.
+    def counts(
+        self, given: Sequence[tuple[Array, int, tuple[str, Any] | None]]
+    ) -> list[tuple[np.ndarray, list[int], Any]]:
+        """(the counts of all shards, in rows; their sums; the answer to a request that travels with
+        them). A shard gives the array of its counts; the number of its round, which kernels have
+        written beside them for the host; and the request, or None.
         """
-        arrays, rounds = zip(*given, strict=True)
-        comm = self.communicator
-        if comm.processes == 1:
+        arrays, rounds, others = zip(*given, strict=True)
+        comm, size, answers = self.communicator, arrays[0].size, [None] * len(given)
+        far = comm.num_shards - 1
+        sent = far * 8 * size * len(given) if comm.processes > 1 else 0
+        for name, (own, _) in filter(None, others):
+            sent += sum(part.nbytes for part in own) if name == "send" else far * own.nbytes
+        with comm.together("counts", sent) as together:
+            if comm.processes > 1:
+                of_all = together.all_gather(arrays, sizes=[size] * comm.num_shards)
+            if others[0] is not None:
+                answers = getattr(self, others[0][0])([data for _, data in others], together)
+        if comm.processes > 1:
+            rows = comm.fetch(of_all)[0].reshape(-1, size)
+        else:
             assert self.host_counters is not None
             rows = wait_for_counts(self.host_counters, rounds, arrays, comm)
-        else:
-            size = arrays[0].size
-            rows = comm.fetch(comm.all_gather(arrays, sizes=[size] * comm.num_shards))[0]
-            rows = rows.reshape(-1, size)
-        return [(rows, rows.sum(axis=0).tolist())] * len(given)
+        sums = rows.sum(axis=0).tolist()
+        return [(rows, sums, answer) for answer in answers]
 
 
 class Rounds(NamedTuple):

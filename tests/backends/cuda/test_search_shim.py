@@ -4,6 +4,7 @@ under the shim, a launch for each shard; on peers all of them at the same time.
 
 from __future__ import annotations
 
+import collections
 import functools
 import importlib
 import subprocess
@@ -347,6 +348,23 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(gathered(found.level).to_numpy(fill=-1), level)
         got = gathered(found.value).to_coo()
         np.testing.assert_array_equal(got[1], value[got[0]])
+
+
+@pytest.mark.parametrize("case", ["levels", "paths"])
+@pytest.mark.parametrize("pulled", [0, 3])
+def test_a_pull_that_is_expected_may_not_come(
+    case: str, pulled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pull is expected after every level; there is none, or one in three."""
+    asked: collections.Counter[Any] = collections.Counter()
+
+    def pulls(shard: Any, *_: Any) -> bool:
+        asked[shard] += 1  # odd: for this level, even: whether one is expected after it
+        return asked[shard] % 2 == 0 or bool(pulled and asked[shard] // 2 % pulled == 1)
+
+    monkeypatch.setattr(search_rounds.Shard, "pulls", pulls)
+    check(monkeypatch, "skewed both", case, "rounds, 3 shards", directions=("auto",))
+    assert min(asked.values()) > 6
 
 
 def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:

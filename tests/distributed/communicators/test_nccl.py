@@ -5,6 +5,7 @@ test_gpu_communicators.py asks the same of NCCL itself.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import threading
@@ -125,9 +126,18 @@ def test_a_process_that_never_comes() -> None:
         NcclCommunicator.for_process("cuda:0", store)
 
 
+def test_collectives_together_are_one_launch() -> None:
+    with NcclCommunicator.for_devices(devices(3)) as comm:
+        said = comm._links.links[0].comm.clique.said[0]
+        before = len(said)
+        cases.together(comm)
+        assert len(said) == before + 1 and len(said[-1]) == 5, "a gather, and each way to two"
+
+
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("name", ["allGather", "send", "allReduce", "reduce", "broadcast"])
 def test_a_call_that_fails_names_device_and_collective(
-    monkeypatch: pytest.MonkeyPatch, name: str
+    monkeypatch: pytest.MonkeyPatch, name: str, together: bool
 ) -> None:
     comm = NcclCommunicator.for_devices(devices(3))
     parts = cases.sent(comm, [np.ones(4)] * 3)
@@ -141,7 +151,8 @@ def test_a_call_that_fails_names_device_and_collective(
     collective, call = calls[name]
     monkeypatch.setattr(fake_nccl.Comm, "fail", name)
     where = f"NCCL: cuda:2, in or after {collective}: .*{name}"
-    with pytest.raises(CommunicationError, match=where):
+    group = comm.together(collective, 0) if together else contextlib.nullcontext()
+    with pytest.raises(CommunicationError, match=where), group:
         call()
     monkeypatch.setattr(fake_nccl.Comm, "fail", None)
     # it does not come to life again, and no group was left open

@@ -58,8 +58,8 @@ class Shard:
     ) -> Generator[Any, Any, Part]:
         self.round += 1
         self.host_counters[:] = self.round
-        rows, sums = yield "counts", (self.host_counters, self.round)
-        assert not rows.any() and not any(sums)
+        rows, sums, more = yield "counts", (self.host_counters, self.round, None)
+        assert not rows.any() and not any(sums) and more is None
         return Part(values.copy(), np.full(1, 0b111, np.uint32), None, 0, True)
 
 

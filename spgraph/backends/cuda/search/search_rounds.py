@@ -2,9 +2,10 @@
 communicator exchanges the frontier. For GPUs that cannot write into each other's memory, as those
 of several hosts.
 
-A level costs one exchange of vertices and one wait for the counts of all shards; with several
-processes the counts are a second exchange, and where products look at values of the frontier, a
-pull gathers those of all vertices.
+A level ends with the counts of all shards, for which the host waits; what the next one will most
+likely need travels with them, in one launch: the frontier for a pull, else what a short frontier
+reaches. Longer pushes exchange once more, and where products look at values of the frontier, a pull
+gathers those of all vertices.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from spgraph.backends.cuda.search.search_peers_plan import (
     values_of,
     values_preamble,
 )
-from spgraph.backends.shards import Steps
+from spgraph.backends.shards import Steps, joined
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.backends.shards.search import (
     COVERED,
@@ -52,6 +53,7 @@ GATHER_BYTES = 1 << 25
 
 Rows = np.ndarray  # the counts of all shards
 Trace = list[tuple[int, int, int, int]]
+Level = tuple[Rows, list[int], Array | None]  # its counts, their sums, what has come with them
 
 
 class Memory:
@@ -151,20 +153,20 @@ class Shard:
         trace: Trace = []
         began = time.perf_counter()
         self.begin(sources, values)
-        rows, totals = yield self._counts()
+        rows, totals, came = yield self._counts(self.list_of(AHEAD))
         visited = int(rows[self.number, VERTICES])
         left, open_edges = self.findable - totals[COVERED], self.edges
-        depth, pulled, frontier = 0, False, None
+        depth, pulled, before, self.is_marked = 0, False, 1, False
         while depth < max_depth and left > 0 and totals[EDGES]:
             vertices, edges = totals[VERTICES], totals[EDGES]
             open_edges, queued = open_edges - edges, not pulled
             pulled = self.pulls(direction, edges, queued, left, open_edges)
-            depth += 1
-            if pulled:
-                rows, totals, frontier = yield from self._pull(rows, frontier, depth)
-            else:
-                rows, totals = yield from self._push(rows, queued, depth)
-                frontier = None
+            # a pull after this level is expected if its frontier grows as this one has grown
+            grown = edges * edges // before
+            self.expects_pull = self.pulls(direction, grown, True, left, open_edges)
+            depth, before = depth + 1, edges
+            level = self._pull if pulled else self._push
+            rows, totals, came = yield from level(rows, queued, came, depth)
             visited += int(rows[self.number, VERTICES])
             left -= totals[VERTICES]
             if totals[VERTICES]:
@@ -180,59 +182,61 @@ class Shard:
         totals = (edges, queued, left, open_edges, self.edges, self.symmetric)
         return directions.search_pulls(*totals, self.sought is not None, self.first)
 
-    def _pull(
-        self, rows: Rows, frontier: Array | None, depth: int
-    ) -> Steps[tuple[Rows, list[int], Array]]:
-        """A level in which open vertices look for the `frontier`, a bitmap of all (None: it is the
-        queue): its counts, and the next frontier.
+    def _pull(self, rows: Rows, queued: bool, came: Array | None, depth: int) -> Steps[Level]:
+        """A level in which open vertices look for the frontier, which is a queue or, in a bitmap of
+        all vertices, has come with the counts: its counts, and the next frontier.
         """
-        own = "gather", (self.memory.own, [self.words] * self.num_shards)
-        if frontier is None:
-            vertices = int(rows[self.number, VERTICES])
-            self.run("mark", vertices, vertices)
-            frontier = yield own
+        own, frontier = self.memory.own, came
+        if queued and not self.is_marked:
+            frontier = yield self._gather(self.mark())
+        self.is_marked = False
         values = jit.NULL
         if self.looks_at_values:
             values = yield "gather", (self.value, [32 * self.words] * self.num_shards)
         label, work = self.label.type(depth), 32 * -(-self.words // BATCH)
         # the device hands out shares as it gets to them
         self.count("pull", work, frontier, values, BATCH, label, most=work)
-        following = yield own  # most often the next level is a pull, too
-        rows, totals = yield self._counts()
+        # most often the next level is a pull, too
+        rows, totals, following = yield self._counts(own)
         if totals[WAITING]:
             waiting = int(rows[self.number, WAITING])
             work = self.grid * THREADS if waiting else 0
             self.count("pull_rows", work, frontier, values, waiting, label)
-            following = yield own
-            more, _ = yield self._counts()
+            more, _, following = yield self._counts(own)
             rows = rows + more
             totals = rows.sum(axis=0).tolist()
         return rows, totals, following
 
-    def _push(self, rows: Rows, queued: bool, depth: int) -> Steps[tuple[Rows, list[int]]]:
-        """The counts of a level that the frontier pushes, which is a queue or the bitmap `own`.
-        `rows` are the counts of the frontier.
+    def _push(self, rows: Rows, queued: bool, came: Array | None, depth: int) -> Steps[Level]:
+        """A level that the frontier pushes, which is a queue or the bitmap `own`: its counts, and
+        what the next level is expected to need of all shards: the frontier, or lists of what a
+        short one pushes. `rows` are the counts of the frontier, `came` what has come with these.
         """
         shards, memory = self.num_shards, self.memory
         if not queued:
             self.count("convert", self.words)
-            self.is_ahead = False
+        if self.is_marked:  # for a pull that was not to come
+            memory.own.fill(0)
+            came, self.is_marked = None, False
         vertices, edges = rows[self.number, [VERTICES, EDGES]].tolist()
         most = int(rows[:, EDGES].max())
         if most <= self.list_edges:
-            found = self.push_list(vertices, edges, 1 << (most - 1).bit_length())
-            came = yield "gather", (found, [found.size] * shards)
-            self.settle(came, shards, found.size // self.entry, -1, depth)
+            is_short = most <= AHEAD and int(rows[:, VERTICES].max()) <= AHEAD_VERTICES
+            if not (queued and is_short and came is not None):
+                found = self.list_of(1 << (most - 1).bit_length())
+                self.run("push_list", edges, found, vertices, edges)
+                came = yield self._gather(found)
+            self.settle(came, shards, came.size // shards // self.entry, -1, depth)
         elif self.sought:
             marked = self.push_bits(vertices, edges)
             stride = min(most, 32 * self.words)
             lists, width = self.list_of(shards * stride), self.entry * stride
             self.count("compact", self.words, marked, memory.partial, lists, stride)
-            rows, _ = yield self._counts()
+            rows, _, _ = yield self._counts()
             came, sizes = None, self.entry * rows[:, SENT:]
             if sizes.any():
                 to = [lists[width * q :][:size] for q, size in enumerate(sizes[self.number])]
-                came = yield "send", (to, sizes[:, self.number].tolist())
+                came = joined((yield "send", (to, sizes[:, self.number].tolist())))
             length = 0 if came is None else came.size // self.entry
             self.settle(memory.list if came is None else came, 1, 0, length, depth)
         else:
@@ -240,12 +244,15 @@ class Shard:
             size, first = marked.size, self.number * self.words
             parts = shards, size, first
             if 4 * size * shards <= GATHER_BYTES:
-                came = yield "gather", (marked, [size] * shards)
+                came = yield self._gather(marked)
             else:
                 came, parts = (yield "union", (marked, [self.words] * shards)), (1, 0, 0)
             self.count("settle_bits", size, marked, came, *parts, self.label.type(depth))
-            self.is_ahead = False
-        return (yield self._counts())
+        if self.expects_pull:
+            self.is_marked = True
+            return (yield self._counts(self.mark()))
+        is_listed = self.sought or most <= self.list_edges
+        return (yield self._counts(self.list_of(AHEAD) if is_listed else None))
 
     # --- launches ---------------------------------------------------------------------------------
 
@@ -261,8 +268,14 @@ class Shard:
         self.round += 1
         self.run(name, work, *arguments, self.round, most=most)
 
-    def _counts(self) -> tuple[str, tuple[Array, int]]:
-        return "counts", (self.memory.counts, self.round)
+    def _gather(self, part: Array) -> tuple[str, Any]:
+        """The request for the parts of all shards, each as long as this one."""
+        return "gather", (part, [part.size] * self.num_shards)
+
+    def _counts(self, part: Array | None = None) -> tuple[str, Any]:
+        """The request for the counts, and for the parts of all shards if there is one."""
+        more = None if part is None else self._gather(part)
+        return "counts", (self.memory.counts, self.round, more)
 
     def begin(self, sources: Array, values: Array | None) -> None:
         """Visit the sources; the kernel that makes a queue may have pushed it already."""
@@ -277,7 +290,6 @@ class Shard:
         found = self.level, self.value, self.visited
         self.run("clear", max(self.size, self.visited.size), *found)
         self.count("begin", sources.size, sources, given, sources.size, self.memory.list)
-        self.is_ahead = True
 
     def take(self, visited: int) -> Found:
         """What was found, which the shard keeps no longer."""
@@ -288,21 +300,15 @@ class Shard:
         del self.level, self.value, self.visited
         return found
 
-    def push_list(self, vertices: int, edges: int, capacity: int) -> Array:
-        """What the edges of the frontier's own vertices reach, as one flat array for the
-        communicator, with room for `capacity` entries.
-        """
-        held = self.memory.list
-        made, short = self.list_of(capacity), vertices <= AHEAD_VERTICES and edges <= AHEAD
-        if not (self.is_ahead and short and self.memory.list is held):
-            self.run("push_list", edges, made, vertices, edges)
-        return made
+    def mark(self) -> Array:
+        """The own part of the frontier, a queue, as bits."""
+        self.run("mark", self.size)
+        return self.memory.own
 
     def settle(self, came: Array, lists: int, stride: int, length: int, depth: int) -> None:
         """Own vertices in so many lists are found, and become the queue."""
         arguments = (came, lists, stride, length, self.label.type(depth), self.memory.list)
         self.count("settle_list", max(stride, length), *arguments)
-        self.is_ahead = True
 
     def push_bits(self, vertices: int, edges: int) -> Array:
         """A bitmap of all vertices: what is visited, and what the frontier reaches; the sums of the

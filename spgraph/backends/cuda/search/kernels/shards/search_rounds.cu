@@ -160,9 +160,9 @@ extern "C" __global__ void convert(const u64* given, i64 round) {
     publish_counts(round);
 }
 
-extern "C" __global__ void mark(const u64* given, i64 vertices) {
+extern "C" __global__ void mark(const u64* given) {
     enter(given);
-    for (i64 i = thread_id(); i < vertices; i += thread_count())
+    for (i64 i = thread_id(); i < (i64)s.counts[VERTICES]; i += thread_count())
         atomicOr(&s.own[s.queue[i] >> 5], 1u << (s.queue[i] & 31));
 }
 
