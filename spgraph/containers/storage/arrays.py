@@ -7,7 +7,7 @@ CuPy is imported only when an array already is CuPy's, or when one has to be mad
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
@@ -316,14 +316,22 @@ _ON_CPU = contextlib.nullcontext(np)
 
 def on_device(device: str) -> contextlib.AbstractContextManager[ModuleType]:
     """The library that makes arrays for `device` (a full name), which is then the current one."""
-    return _ON_CPU if device == "cpu" else _on_cuda(device)
+    return _ON_CPU if device == "cpu" else _OnCuda(device)
 
 
-@contextlib.contextmanager
-def _on_cuda(device: str) -> Iterator[ModuleType]:
-    cupy = import_cupy()
-    with cupy.cuda.Device(int(device.partition(":")[2])):
-        yield cupy
+class _OnCuda(contextlib.AbstractContextManager[ModuleType]):
+    """A GPU, current inside. A class takes half the time that a generator takes."""
+
+    def __init__(self, device: str) -> None:
+        self._cupy = import_cupy()
+        self._device = self._cupy.cuda.Device(int(device.partition(":")[2]))
+
+    def __enter__(self) -> ModuleType:
+        self._device.__enter__()
+        return self._cupy
+
+    def __exit__(self, *error: object) -> None:
+        self._device.__exit__(*error)
 
 
 def on_its_device(call: Callable[P, T]) -> Callable[P, T]:
@@ -339,7 +347,7 @@ def on_its_device(call: Callable[P, T]) -> Callable[P, T]:
         device: Any = getattr(first, "device", "cpu")
         if not isinstance(device, str) or device == "cpu":
             return call(*args, **kwargs)
-        with _on_cuda(device):
+        with _OnCuda(device):
             return call(*args, **kwargs)
 
     return run
