@@ -58,7 +58,7 @@ struct Puller {
             const I to = ONE ? v_of_one : shuffle(v, owner[k]);
             const Z old = ONE ? x_of_one : shuffle(x, owner[k]);
             const Z bound = multiply(floor, a[k], (i64)0, (i64)0, (i64)0, (i64)to);
-            const int place = append_product(open[k] && (!bounded || changes(old, bound)), tries);
+            const int place = place_after(open[k] && (!bounded || changes(old, bound)), tries);
             if (place >= 0) {
                 products.vertex[place] = to;
                 products.entry[place] = entry[k];

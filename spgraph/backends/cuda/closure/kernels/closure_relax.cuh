@@ -56,8 +56,7 @@ struct Pusher {
             const i64 to = POSITIONAL && open[k] ? s.indices[entry[k]] : 0;
             const Z from_x = ONE ? x_of_one : shuffle(x, owner[k]);
             const Z z = multiply(from_x, a[k], (i64)0, from, from, to);
-            const int place =
-                append_product(open[k] && is_followed_from(from_x, z, threshold), tries);
+            const int place = place_after(open[k] && is_followed_from(from_x, z, threshold), tries);
             if (place >= 0) {
                 products.value[place] = z;
                 products.entry[place] = entry[k];

@@ -129,13 +129,3 @@ struct WarpWork {
 extern __shared__ u64 work_memory[];
 
 DEVICE WarpWork& warp_work() { return reinterpret_cast<WarpWork*>(work_memory)[warp_id()]; }
-
-// A pointer into global memory, and the compiler knows that it is one: of a pointer that is loaded
-// from shared memory it does not, and an atomic on it gets a branch for each kind of memory.
-template <class T>
-DEVICE T* global(T* pointer) {
-#ifndef HOST_SHIM
-    __builtin_assume(__isGlobal(pointer));
-#endif
-    return pointer;
-}

@@ -125,14 +125,6 @@ DEVICE void note_undercut(Z x) {
     if (ORDERED && s.has_threshold && better(x, s.floor)) store_relaxed(&s.control->undercut, 1u);
 }
 
-// The place of a lane's product after the `tries` that the warp holds; -1 if it has none.
-DEVICE int append_product(bool wanted, int& tries) {
-    const u32 who = warp_ballot(wanted);
-    const int place = wanted ? tries + __popc(who & lanes_below()) : -1;
-    tries += __popc(who);
-    return place;
-}
-
 DEVICE i64 warps_of_grid() { return (i64)gridDim.x * WARPS; }
 DEVICE i64 warp_of_grid() { return (i64)warp_id() * gridDim.x + blockIdx.x; }
 

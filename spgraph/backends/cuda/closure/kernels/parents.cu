@@ -14,8 +14,12 @@
 
 constexpr int EACH = 8; // entries a lane has in flight
 constexpr int WARPS = 8;
-constexpr int SAMPLE = 1024; // entries whose rows the floor is chosen from
-constexpr int EARLY = 16;    // how many of them are better than the floor, at most
+constexpr int SAMPLE = 1024;   // entries whose rows the floor is chosen from
+constexpr i64 CHUNK = 1 << 14; // entries that a warp takes at a time, at most
+constexpr int EARLY = 16;      // how many of them are better than the floor, at most
+// candidates that a warp tests at a time, and keeps at most: a block has up to 38 kB of them
+constexpr int BATCH = sizeof(Z) + sizeof(I) + sizeof(O) > 12 ? 64 : 128, SHARE = BATCH / 32;
+constexpr int TRIES = BATCH + 128;
 constexpr I NOTHING = (I)((u64)-1 >> (65 - 8 * sizeof(I)));
 
 #include "closure_order.cuh"
@@ -64,43 +68,97 @@ extern "C" __global__ void __launch_bounds__(SAMPLE)
     }
 }
 
-// Tests entries of the matrix M, for load_balance.cuh: its row i is row i of M.
-struct ParentTester {
+// Entries that a warp still has to test.
+struct Candidates {
+    Z value[TRIES]; // of the row
+    I row[TRIES];
+    O entry[TRIES];
+};
+
+struct State { // of a launch; in shared memory, for functions that are not inlined
     const I* indices;
     const A* values;
-    i64 every; // all bits set, or none where all entries have the value of the first
+    u64 every; // all bits set, or none where all entries have the value of the first
     const Z* x;
     const u32* bits; // of x, or null where it is full
     I* parent;
     Others* others;
     Z floor;
     bool pulls, pushes, bounded;
-    i64 row;
-    Z value;
-    int looks;
-    __device__ __forceinline__ bool has(i64 v) const { return !bits || test_bit(bits, v); }
-    // u is a parent of v
-    __device__ __forceinline__ void take_parent(I v, I u) {
-        if constexpr (!COLLECTS) {
-            atomicMin(parent + v, u);
-        } else {
-            const I old = atomicMin(parent + v, u);
-            // an entry may be tested twice; where many vertices have several parents, all fail
-            if (old == NOTHING || old == u || load_relaxed(&others->number) > MOST) return;
-            const u32 place = atomicAdd(&others->number, 1u);
-            if (place >= MOST) return;
-            others->pairs[2 * place] = v;
-            others->pairs[2 * place + 1] = old > u ? old : u;
-        }
+    Candidates candidates[WARPS];
+};
+
+__shared__ State s;
+
+DEVICE bool has(i64 v) { return !s.bits || test_bit(global(s.bits), v); }
+DEVICE A value_of(O entry) { return load_once(global(s.values) + ((i64)entry & (i64)s.every)); }
+
+// The tests along the edges of a row of such a value.
+DEVICE int looks_from(Z value) {
+    const int in = s.pulls && s.bounded ? LOOKS_IN : 0;
+    return s.pushes && (!s.bounded || better(value, s.floor)) ? in | LOOKS_OUT : in;
+}
+
+// u is a parent of v.
+DEVICE void take_parent(I v, I u) {
+    const I old = atomicMin(global(s.parent) + v, u);
+    if constexpr (COLLECTS) {
+        // an entry may be tested twice; where many vertices have several parents, all fail
+        if (old == NOTHING || old == u || load_relaxed(&s.others->number) > MOST) return;
+        const u32 place = atomicAdd(&s.others->number, 1u);
+        if (place >= MOST) return;
+        s.others->pairs[2 * place] = v;
+        s.others->pairs[2 * place + 1] = old > u ? old : u;
     }
+}
+
+// Test `count` entries that the warp keeps, at most BATCH.
+CALLED void test(int from, int count) {
+    const Candidates& candidates = s.candidates[warp_id()];
+    I i[SHARE], j[SHARE];
+    A a[SHARE];
+    Z mine[SHARE], there[SHARE];
+    warp_sync();
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        const int at = 32 * k + lane_id();
+        const bool open = at < count;
+        const O entry = open ? candidates.entry[from + at] : 0;
+        i[k] = open ? candidates.row[from + at] : 0;
+        mine[k] = open ? candidates.value[from + at] : Z();
+        j[k] = open ? load_once(global(s.indices) + entry) : 0; // of a lane without one as its row
+        a[k] = open ? value_of(entry) : A();
+    }
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) there[k] = i[k] != j[k] ? global(s.x)[j[k]] : Z();
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        const i64 v = i[k], u = j[k];
+        if (u == v || !has(u)) continue;
+        const int looks = looks_from(mine[k]);
+        if (looks & LOOKS_IN && multiply(there[k], a[k], (i64)0, u, u, v) == mine[k])
+            take_parent(i[k], j[k]);
+        if (looks & LOOKS_OUT && multiply(mine[k], a[k], (i64)0, v, v, u) == there[k])
+            take_parent(j[k], i[k]);
+    }
+    warp_sync();
+}
+
+// Takes entries of the matrix M, for load_balance.cuh: its row i is row i of M. A warp streams their
+// values, and keeps the entries that these do not exclude until a batch is full: so loads of values
+// wait for none of the few entries that are tested.
+struct Filter {
+    Candidates& candidates;
+    I row;
+    Z value;
+    int looks, tries;
     __device__ __forceinline__ void fetch(i64, bool) {}
     __device__ __forceinline__ O load(i64 i, int, O, bool here) {
-        row = i;
+        row = (I)i;
         looks = 0;
         if (here && has(i)) {
-            value = x[i];
-            if (pulls && bounded) looks |= LOOKS_IN;
-            if (pushes && (!bounded || better(value, floor))) looks |= LOOKS_OUT;
+            value = global(s.x)[i];
+            looks = looks_from(value);
         }
         return 0;
     }
@@ -108,55 +166,72 @@ struct ParentTester {
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
                                          const bool (&open)[EACH]) {
         const Z value_of_one = ONE ? shuffle(value, owner[0]) : value;
-        const i64 row_of_one = ONE ? shuffle(row, owner[0]) : row;
+        const I row_of_one = ONE ? shuffle(row, owner[0]) : row;
         const int looks_of_one = ONE ? shuffle(looks, owner[0]) : looks;
         int how[EACH];
-        I other[EACH];
         A a[EACH];
-        Z mine[EACH], there[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const int wanted = ONE ? looks_of_one : shuffle(looks, owner[k]);
             how[k] = open[k] ? wanted : 0;
-            a[k] = how[k] ? load_once(values + ((i64)entry[k] & every)) : A();
+            a[k] = how[k] == LOOKS_IN ? value_of(entry[k]) : A();
         }
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
-            mine[k] = ONE ? value_of_one : shuffle(value, owner[k]);
+            const I i = ONE ? row_of_one : shuffle(row, owner[k]);
+            const Z mine = ONE ? value_of_one : shuffle(value, owner[k]);
             // a product without an order, NaN, excludes nothing
-            if (how[k] & LOOKS_IN &&
-                better(mine[k], multiply(floor, a[k], (i64)0, (i64)0, (i64)0, (i64)0)))
-                how[k] &= ~LOOKS_IN;
-            other[k] = how[k] ? load_once(indices + entry[k]) : 0;
-        }
-#pragma unroll
-        for (int k = 0; k < EACH; k++) there[k] = how[k] ? x[other[k]] : Z();
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            const i64 i = ONE ? row_of_one : shuffle(row, owner[k]), j = other[k];
-            if (i == j) how[k] = 0;
-            if (how[k] & LOOKS_IN && multiply(there[k], a[k], (i64)0, j, j, i) == mine[k] && has(j))
-                take_parent((I)i, (I)j);
-            if (how[k] & LOOKS_OUT && multiply(mine[k], a[k], (i64)0, i, i, j) == there[k] &&
-                has(j))
-                take_parent((I)j, (I)i);
+            const Z bound = multiply(s.floor, a[k], (i64)0, (i64)0, (i64)0, (i64)0);
+            const bool excluded = how[k] == LOOKS_IN && better(mine, bound);
+            const int place = place_after(how[k] && !excluded, tries);
+            if (place >= 0) {
+                candidates.value[place] = mine;
+                candidates.row[place] = i;
+                candidates.entry[place] = entry[k];
+            }
+            if (k % 4 == 3)
+#pragma unroll 1
+                while (tries >= BATCH) {
+                    tries -= BATCH;
+                    test(tries, BATCH);
+                }
         }
     }
 };
 
 // Rows of M `pulls` (M is T) or `pushes` (M is A), both where A is its own transpose; without a
 // floor nothing is pulled, and all rows are pushed. `parent` holds NOTHING before.
-extern "C" __global__ void __launch_bounds__(32 * WARPS)
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
     parents(i64 n, i64 m, const O* indptr, const I* indices, const A* values, u64 every, const Z* x,
             const u32* bits, const Z* floor, const u32* chosen, bool pulls, bool pushes, I* parent,
             Others* others) {
     __shared__ u32 lanes[WARPS][32];
-    const bool bounded = chosen && *chosen;
-    const Z bound = bounded ? *floor : Z();
-    ParentTester tester = {indices, values, (i64)every, x,       bits, parent, others,
-                           bound,   pulls,  pushes,     bounded, 0,    Z(),    0};
-    walk_share<EACH>(indptr, n, 0, m, thread_id() >> 5, thread_count() >> 5, lanes[warp_id()],
-                     tester);
+    const int warp = warp_id();
+    if (threadIdx.x == 0) {
+        s.indices = indices;
+        s.values = values;
+        s.every = every;
+        s.x = x;
+        s.bits = bits;
+        s.parent = parent;
+        s.others = others;
+        s.pulls = pulls;
+        s.pushes = pushes;
+        s.bounded = chosen && *chosen;
+        s.floor = s.bounded ? *floor : Z();
+    }
+    __syncthreads();
+    Filter filter = {s.candidates[warp], 0, Z(), 0, 0};
+    // short shares, several for each warp: in a row that is better than the floor each entry is tested
+    const i64 warps = thread_count() >> 5, equal = share_of(m, warps);
+    const i64 share = equal < CHUNK ? equal : CHUNK;
+    for (i64 begin = (thread_id() >> 5) * share; begin < m; begin += warps * share) {
+        i64 window = row_at(indptr, n, begin);
+        const i64 end = begin + share < m ? begin + share : m;
+        walk<EACH>(indptr, n, m, window, begin, end, lanes[warp], filter);
+        warp_sync();
+    }
+    if (filter.tries) test(0, filter.tries);
 }
 
 // A bit for each vertex that has a parent, and how many there are.

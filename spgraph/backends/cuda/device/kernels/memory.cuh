@@ -85,3 +85,13 @@ template <class T>
 DEVICE T load_once(const T* p) {
     return from_bits<T>(load_once_bits((const Bits<T>*)p));
 }
+
+// A pointer into global memory, and the compiler knows that it is one: of a pointer that is loaded
+// from shared memory it does not, and an atomic on it gets a branch for each kind of memory.
+template <class T>
+DEVICE T* global(T* pointer) {
+#ifndef HOST_SHIM
+    __builtin_assume(__isGlobal(pointer));
+#endif
+    return pointer;
+}

@@ -17,6 +17,15 @@ DEVICE T warp_sum(T value) {
     return value;
 }
 
+// The place of a lane's entry, if it is wanted, after the `held` that the warp has already, which it
+// counts on; else -1.
+DEVICE int place_after(bool wanted, int& held) {
+    const u32 who = warp_ballot(wanted);
+    const int place = wanted ? held + __popc(who & lanes_below()) : -1;
+    held += __popc(who);
+    return place;
+}
+
 // With `keys` ascending over the lanes: the last lane whose key is <= x (lane 0 if there is none).
 template <class T>
 DEVICE int warp_search(T keys, T x) {
