@@ -267,3 +267,19 @@ def test_bad_input(call: Any, message: str) -> None:
         call()
     assert kind in {parent.__name__ for parent in type(caught.value).__mro__}
     assert sssp(A4, 0).distance.nvals == 4  # everything is still usable
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+def test_vertices_behind_a_threshold(kind: str) -> None:
+    """A graph of which a GPU pushes most edges up to a threshold: the vertices behind it pull, and
+    then from each other. The CPU has no threshold.
+    """
+    low, high = (0, 1) if kind == "float32" else (1, 255)
+    made = weighted(sg.generators.kronecker(18, 16), kind, low, high)
+    A = sg.Matrix.from_scipy(made, symmetric=True)
+    there = A.to("cuda")
+    for source in np.flatnonzero(np.diff(A.indptr) > 1)[[0, 5000]].tolist():
+        expected, found = sssp(A, source), sssp(there, source)
+        for one, other in zip(expected, found, strict=True):
+            assert one.isequal(other.to("cpu"))

@@ -49,15 +49,17 @@ one_device = importlib.import_module("spgraph.backends.cuda.closure.closure")
 # Thresholds with which small graphs take every path of the kernels. Shards compute all semirings
 # by kernels of their own but for products that are positions, which are composed of operations.
 THRESHOLDS = {
-    "closure": ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS"),
+    "closure": ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS", "PULL_AGAIN_SHARE"),
     "closure_peers": ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS", "SATURATED_EDGES", "ALONE"),
     "closure_rounds": ("LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS", "SATURATED_EDGES", "ALONE"),
 }
 PATHS: dict[str, dict[str, int]] = {
     "pushed": {"LOCAL_EDGES": 0, "SATURATED_EDGES": 0},
-    "threshold": {"THRESHOLD_EDGES": 1, "LOCAL_EDGES": 40, "SATURATED_EDGES": 10},
+    "threshold": {
+        "THRESHOLD_EDGES": 1, "LOCAL_EDGES": 40, "SATURATED_EDGES": 10, "PULL_AGAIN_SHARE": 1,
+    },
     "threshold, local": {"THRESHOLD_EDGES": 1, "STEPS": 2, "ALONE": 1, "SATURATED_EDGES": 10000},
-}
+}  # fmt: skip
 # each stands for the exchanges of its form
 FORMS = ("one device", "3 peers", "rounds, 3 shards")
 # each is compiled for one device and a form of shards; the others stand for these, or are for one
@@ -233,6 +235,40 @@ def test_products_that_are_better_than_their_operands(
             start_on_the_shim(patch, path)
             for delta in (1, 25):
                 assert entries(fused(G, start, DISTANCES, delta)) == values
+
+
+@pytest.mark.parametrize("ring", ["min_plus", "min_second"])
+def test_vertices_behind_a_threshold_pull_from_each_other(
+    ring: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a Matrix that is its own transpose: of vertices that lie behind, some improve only by each
+    other, along several edges, and some are reached by infinite lengths alone. A product of
+    min_second may be better than its operand.
+    """
+    rng = np.random.default_rng(4)
+    n, hubs = 400, 12
+    near = np.stack([rng.integers(0, hubs, 1500), rng.integers(0, n // 2, 1500)])
+    far = rng.integers(n // 2, n, (2, 500)) // 2 * 2  # the odd ones behind have no edges
+    links = np.stack([rng.integers(0, hubs, 60), rng.integers(n // 2, n, 60) // 2 * 2])
+    weight: dict[tuple[int, int], float] = {}
+    for ends, low, high in ((near, 0, 4), (far, 0, 3), (links, 20, 60)):
+        for i, j in ends.T.tolist():
+            weight[i, j] = weight[j, i] = float(rng.integers(low, high)) / 4 + (low > 0) * 10
+    weight[0, n - 11] = weight[n - 11, 0] = 50.0
+    for i in range(n - 9, n - 2, 2):  # a path of its own, to which infinite lengths lead
+        for ends, w in (((i, n - 11), np.inf), ((i, i + 2), 1.0)):
+            weight[ends] = weight[ends[::-1]] = w
+    A = Matrix.from_coo(*np.array(list(weight)).T, list(weight.values()), nrows=n, ncols=n)
+    A.symmetric = True
+    multiply = (lambda x, a: x + a) if ring == "min_plus" else (lambda x, a: a)
+    values = fixed_point(weight, {0: 0.0}, min, multiply)
+    typed = getattr(sg.semirings, ring).resolve("float64", "float64")
+    start = Vector.unit(0, 0.0, size=n, dtype=float)
+    for path in PATHS:
+        with monkeypatch.context() as patch:
+            start_on_the_shim(patch, path)
+            for delta in (0.3, 1.0, 4.0):
+                assert entries(fused(A, start, typed, delta)) == values, (path, delta)
 
 
 @pytest.mark.parametrize("exchange", FORMS)

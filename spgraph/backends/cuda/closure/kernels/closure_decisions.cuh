@@ -57,6 +57,13 @@ DEVICE void set_threshold(Limits& at) {
 DEVICE bool ends_threshold(const Limits& at) {
     return at.has_threshold && !better(at.limit, at.threshold);
 }
+
+// Whether the vertices behind the threshold, with so many in-edges, pull from each other: where A is
+// its own transpose.
+DEVICE bool pulls_again(const Arrays& given, i64 edges) {
+    return Exchange::PULLS_TWICE && !POSITIONAL && given.t_indices == given.indices &&
+           edges <= given.m / PULL_AGAIN_SHARE;
+}
 DEVICE void drop_threshold(Limits& at) {
     at.has_threshold = false;
     at.threshold = identity();

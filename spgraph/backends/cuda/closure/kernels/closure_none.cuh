@@ -4,6 +4,7 @@
 // defines `s`, the shared state of a block, and `struct Exchange`:
 //   SHARDS             how many GPUs share the vertices
 //   ROUNDS_PER_VERTEX  a bucket that has not settled after so many will not
+//   PULLS_TWICE        vertices behind a threshold pull from each other, too
 //   WIDENING_EDGES     after the largest bucket, buckets become wider where a round has fewer edges
 //                      for each GPU
 // in every step, called by whole warps,
@@ -30,6 +31,7 @@ __shared__ Closure s;
 
 struct Exchange {
     static constexpr int SHARDS = 1;
+    static constexpr bool PULLS_TWICE = true;
     static constexpr i64 ROUNDS_PER_VERTEX = 1, WIDENING_EDGES = 16384;
     DEVICE bool is_own(I) { return true; }
     DEVICE void mark_changed(I) {}

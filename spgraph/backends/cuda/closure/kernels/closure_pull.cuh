@@ -1,8 +1,10 @@
 // The pull that ends a push-pull threshold: the vertices behind it are relaxed along their
-// in-edges.
+// in-edges. On one GPU, if they have few, they then pull from each other, too: nearly all of them
+// have their values after that, and those that have improved are relaxed until none does, instead
+// of all of them bucket by bucket.
 
-// Relax `count` in-edges that the warp holds, at most BATCH.
-CALLED void relax_in(int from, int count) {
+// Relax `count` in-edges that the warp holds, at most BATCH, of vertices better than the threshold.
+CALLED int relax_in(int from, int count, int held) {
     const Products& products = warp_work().products;
     I v[SHARE], u[SHARE];
     O entry[SHARE];
@@ -20,23 +22,30 @@ CALLED void relax_in(int from, int count) {
 #pragma unroll
     for (int k = 0; k < SHARE; k++) x[k] = open[k] ? load_lagging(&s.x[u[k]]) : identity();
 #pragma unroll
-    for (int k = 0; k < SHARE; k++)
-        if (open[k] && better(x[k], s.threshold)) {
+    for (int k = 0; k < SHARE; k++) {
+        open[k] = open[k] && better(x[k], s.threshold);
+        if (open[k]) {
             Z z = product(x[k], s.t_values, entry[k], u[k], v[k]);
-            if (changes(load_lagging(&s.x[v[k]]), z)) improve(&s.x[v[k]], z, z);
+            open[k] = join(v[k], load_lagging(&s.x[v[k]]), z);
         }
+    }
+    if constexpr (Exchange::PULLS_TWICE)
+#pragma unroll
+        for (int k = 0; k < SHARE; k++) held = claim_own(held, open[k], v[k]);
     warp_sync();
+    return held;
 }
 
 // Takes in-edges of the queue's vertices. `bounded`: an edge whose product with the floor would be
-// no improvement is skipped, and its vertex not loaded.
+// no improvement is skipped, and its vertex not loaded; unless nothing has reached the queue's
+// vertex, which has an entry even if all products are the identity.
 struct Puller {
     Products& products;
     const A* values;
     Z floor, x;
     I v;
     bool bounded;
-    int tries;
+    int tries, held;
     __device__ __forceinline__ void fetch(i64, bool) {}
     __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
         if (!here) return 0;
@@ -58,7 +67,8 @@ struct Puller {
             const I to = ONE ? v_of_one : shuffle(v, owner[k]);
             const Z old = ONE ? x_of_one : shuffle(x, owner[k]);
             const Z bound = multiply(floor, a[k], (i64)0, (i64)0, (i64)0, (i64)to);
-            const int place = place_after(open[k] && (!bounded || changes(old, bound)), tries);
+            const bool wanted = !bounded || changes(old, bound) || is_in_no_bucket(old);
+            const int place = place_after(open[k] && wanted, tries);
             if (place >= 0) {
                 products.vertex[place] = to;
                 products.entry[place] = entry[k];
@@ -67,7 +77,7 @@ struct Puller {
 #pragma unroll 1
                 while (tries >= BATCH) {
                     tries -= BATCH;
-                    relax_in(tries, BATCH);
+                    held = relax_in(tries, BATCH, held);
                 }
         }
     }
@@ -75,26 +85,43 @@ struct Puller {
 
 // Relax the in-edges of the queue's vertices.
 CALLED void pull(i64 vertices, i64 edges, bool bounded) {
-    Puller puller = {warp_work().products, global(s.t_values), s.floor, identity(), 0, bounded, 0};
+    Puller puller = {
+        warp_work().products, global(s.t_values), s.floor, identity(), 0, bounded, 0, 0};
     walk_queue(vertices, edges, puller);
-    if (puller.tries) relax_in(0, puller.tries);
+    if (puller.tries) puller.held = relax_in(0, puller.tries, puller.held);
+    if constexpr (Exchange::PULLS_TWICE) release_rest(puller.held, NextQueue());
 }
 
-// Queue the vertices behind the threshold that have in-edges.
-CALLED void open_vertices() {
+// Queue the vertices behind the threshold that have in-edges, by whose number they are counted.
+// False where a barrier failed.
+CALLED bool open_vertices() {
+    BLOCK_SETS(s.rows = s.t_indptr;)
     gather(
         [&](i64 v, Z x) { return !better(x, s.threshold) && s.t_indptr[v] < s.t_indptr[v + 1]; });
+    Exchange::publish();
+    if (!Exchange::meet_all(false)) return false;
+    BLOCK_SETS(s.rows = s.indptr;)
+    Exchange::count_step(s.edges);
+    return true;
+}
+
+// The vertices behind the threshold pull from each other, and all that improve are near from then
+// on. Those before it need nothing of them: of an edge that leads both ways, the one that is better
+// has given its product to the other.
+DEVICE bool pull_from_each_other() {
+    if (!open_vertices()) return false;
+    BLOCK_SETS(s.floor = s.threshold; s.limit = identity(); drop_threshold(s);)
+    pull(s.vertices, s.edges, true);
+    return Exchange::meet_here();
 }
 
 // The vertices behind the threshold pull what was not pushed to them. False where a barrier failed.
 DEVICE bool pull_behind_threshold() {
-    BLOCK_SETS(s.rows = s.t_indptr;)
-    open_vertices();
-    Exchange::publish();
-    if (!Exchange::meet_all(false)) return false;
-    Exchange::count_step(s.edges);
+    if (!open_vertices()) return false;
+    const bool again = pulls_again(s, s.edges);
     pull(s.vertices, s.edges, !POSITIONAL && !Exchange::was_undercut());
     if (!Exchange::meet_here()) return false;
-    BLOCK_SETS(s.rows = s.indptr; drop_threshold(s);)
+    if (again) return pull_from_each_other();
+    BLOCK_SETS(drop_threshold(s);)
     return true;
 }

@@ -20,7 +20,13 @@ DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,
     for (;;) {
         if (!Exchange::settle(progress)) return false;
         if (!ORDERED || Exchange::gave_up(progress)) return true;
-        if (ends_threshold(s) && !pull_behind_threshold()) return false;
+        if (ends_threshold(s)) {
+            if (!pull_behind_threshold()) return false;
+            if (Exchange::PULLS_TWICE && s.vertices) {
+                progress.rounds = progress.edges = 0;
+                continue;
+            }
+        }
         const bool wider = widens(progress, s.m);
         BLOCK_SETS(if (wider) s.width = doubled(s.width);)
         progress.rounds = progress.edges = 0;

@@ -26,6 +26,9 @@ constexpr int MAX_THRESHOLDS = 3; // so often in one closure
 #ifndef LOCAL_SHARE // vertices that a warp starts from at least
 #define LOCAL_SHARE 2
 #endif
+#ifndef PULL_AGAIN_SHARE // vertices behind a threshold that have up to 1 / 4 of all edges pull twice
+#define PULL_AGAIN_SHARE 4
+#endif
 #ifndef THRESHOLD_EDGES
 #define THRESHOLD_EDGES (1 << 21)
 #endif

@@ -44,6 +44,7 @@ __shared__ PeerClosure s;
 
 struct Exchange : ShardExchange {
     static constexpr int SHARDS = PEERS, TOGETHER = 4;
+    static constexpr bool PULLS_TWICE = false;
     static constexpr i64 ROUNDS_PER_VERTEX = 2, WIDENING_EDGES = 16384;
     DEVICE void send_at_once(bool wanted, I v, Z value);
     DEVICE int receive_local(Ring& ring, u32& tail, int held);

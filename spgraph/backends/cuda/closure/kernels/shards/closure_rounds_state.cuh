@@ -57,6 +57,7 @@ CALLED bool meet_blocks();
 
 struct Exchange : ShardExchange {
     static constexpr int SHARDS = PEERS, TOGETHER = 1;
+    static constexpr bool PULLS_TWICE = false;
     static constexpr i64 ROUNDS_PER_VERTEX = 1, WIDENING_EDGES = 1 << 23;
     DEVICE void send_at_once(bool wanted, I v, Z) {
         if (wanted) mark_changed(v);
