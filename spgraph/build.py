@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
 )
 from spgraph.containers.storage.casting import converted_exactly, storing
+from spgraph.containers.storage.chosen import distinct
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
@@ -154,7 +154,8 @@ def _by_keys(
     keys += columns.astype(np.int64, copy=False)
     # sorted input (files often are) needs no sort; iso values need no permutation
     if iso:
-        keys = _distinct(xp, keys)
+        keys.sort()
+        keys = distinct(keys)
         stored = stored[:1] if stored.size else xp.zeros(1, stored.dtype)
     else:
         keys, stored, starts = _group(
@@ -290,16 +291,6 @@ def _repeated(name: str, position: str) -> ValueError:
         f"{name}: position {position} is given more than once; give an operator that combines the "
         "values, such as dup_op=spgraph.semirings.binary.plus"
     )
-
-
-def _distinct(xp: ModuleType, keys: Array) -> Array:
-    """The distinct keys, ascending; `keys` is used up."""
-    keys.sort()
-    if keys.size:
-        fresh = xp.ones(keys.size, bool)
-        xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-        keys = keys if bool(fresh.all()) else keys[fresh]
-    return keys
 
 
 def _compressed_rows(keys: Array, nrows: int, ncols: int, bits: int) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ from spgraph.containers.storage.arrays import (
     is_cuda,
     on_device,
 )
+from spgraph.containers.storage.chosen import compress, distinct
 from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, generate_edges, numbers, state_of
 
 __all__ = [
@@ -213,7 +214,7 @@ def grid(
         xp.cumsum(present.sum(axis=1), out=indptr[1:])
         steps = xp.asarray([-columns, -1, 1, columns], np.int32)
         neighbours = vertex.astype(np.int32)[:, None] + steps
-        return _pattern(n, indptr, neighbours[present], symmetric=True)
+        return _pattern(n, indptr, compress(present.ravel(), neighbours.ravel()), symmetric=True)
 
 
 def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
@@ -324,10 +325,7 @@ def _from_keys(keys: Array, n: int, symmetric: bool) -> Matrix:
             part = keys[first : min(first + step, half)]
             keys[half + first : half + first + part.size] = part << 32 | part >> 32
     _sort(keys)
-    fresh = xp.ones(keys.size, bool)
-    xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    keys = keys[fresh]
-    del fresh
+    keys = distinct(keys)
     indptr = xp.zeros(n + 1, np.int64)
     if keys.size:  # where each row begins; LOOP lies behind the last
         indptr = xp.searchsorted(keys, xp.arange(n + 1, dtype=np.int64) << 32)

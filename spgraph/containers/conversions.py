@@ -26,6 +26,7 @@ from spgraph.containers.storage.arrays import (
     read_only,
 )
 from spgraph.containers.storage.casting import rounded
+from spgraph.containers.storage.chosen import compress
 from spgraph.containers.storage.compressed import ascends, check_other, checked
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
@@ -280,7 +281,7 @@ class MatrixConversions(MatrixParts):
         xp = array_module(self._indices)
         marks = xp.zeros(self.nvals, np.dtype(f"u{kind.itemsize}"))
         starts = self._indptr[1:-1]
-        xp.add.at(marks, starts[starts < self.nvals], marks.dtype.type(1))
+        xp.add.at(marks, compress(starts < self.nvals, starts), marks.dtype.type(1))
         return xp.cumsum(marks, dtype=marks.dtype).view(kind)
 
     @on_its_device

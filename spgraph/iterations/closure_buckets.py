@@ -8,6 +8,7 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import array_module
+from spgraph.containers.storage.chosen import compress
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedMonoid, TypedSemiring, binary, monoid
 from spgraph.steps import backend
@@ -102,4 +103,4 @@ def _improved(x: Vector, found: Vector, add: TypedMonoid) -> tuple[Vector, Vecto
         there = xp.zeros(was.size, bool)
         there[was.to_sparse()._indices] = True
         kept |= ~there
-    return both, Vector._of(x.size, new[kept], indices=at[kept])
+    return both, Vector._of(x.size, compress(kept, new), indices=compress(kept, at))

@@ -192,6 +192,7 @@ def _dense(t: Vector, fill: np.generic) -> Array:
     t = t.to_bitmap()
     if t._bits is not None:
         xp = array_module(t._values)
+        absent = ~unpack_bits(t._bits, t.size)
         # an array, since CuPy writes a number -0.0 as 0.0
-        t._values[~unpack_bits(t._bits, t.size)] = xp.full(1, fill, t.dtype)
+        xp.copyto(t._values, xp.full(1, fill, t.dtype), where=absent)
     return t._values

@@ -10,6 +10,7 @@ from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, Indices, IntoMatrix, IntoVector, Position
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_its_device
+from spgraph.containers.storage.chosen import compress
 from spgraph.errors import DomainMismatch
 from spgraph.steps import backend, finish, is_distributed
 
@@ -157,7 +158,7 @@ def _sliced(u: Vector, part: slice, size: int) -> Vector:
     offset = v._indices.astype(np.int64) - start  # type: ignore[union-attr]
     at = offset // step
     kept = (offset == at * step) & (at >= 0) & (at < size)
-    at, values = at[kept].astype(index_dtype(size)), v._values[kept]
+    at, values = compress(kept, at).astype(index_dtype(size)), compress(kept, v._values)
     if step < 0:
         at, values = xp.ascontiguousarray(at[::-1]), xp.ascontiguousarray(values[::-1])
     return Vector._of(size, values, indices=at)._conform()

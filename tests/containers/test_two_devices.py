@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 from calls_on_a_device import ALGORITHMS, CALLS, GIVEN, check
 from gpus import visible
-from two_devices import two_devices  # noqa: F401
+from two_devices import CudaArray, two_devices  # noqa: F401
 
 import spgraph as sg
-from spgraph import operations
+from spgraph import generators, operations
+from spgraph.containers.storage import chosen
 from spgraph.containers.storage.arrays import device_of, on_device, on_its_device
 from spgraph.containers.storage.one_entry import OneEntry, entry_of
+from spgraph.operations.arrays import _dense
+from spgraph.random_edges import LOOP
 from tests.containers.test_threads import interrupted
 
 # operations that compile kernels which say nothing new: all have the same decorator
@@ -134,3 +137,71 @@ def test_one_entry_on_a_gpu() -> None:
     for value, dtype in ((True, bool), (0.25, float), (-5, "int8"), (2**63 + 1, "uint64")):
         w = sg.Vector.unit(8, value, size=9, dtype=dtype, device="cuda")
         assert list(w.to("cpu")) == [(8, value)]
+
+
+# --- more elements than a C int counts -----------------------------------------------------------
+
+
+def generated(device: str) -> Any:
+    """A generated graph, whose edges are made on the host."""
+    keys = np.array([u << 32 | v for u in range(6) for v in range(u)] + [5, 3 << 32, LOOP, LOOP])
+    with on_device(device) as xp:
+        A = generators._from_keys(xp.asarray(np.concatenate([keys, keys])), 6, symmetric=True)
+    return A.indptr, A.indices
+
+
+def with_repeated(device: str) -> Any:
+    rows = np.arange(60) % 40
+    with on_device(device) as xp:
+        A = sg.Matrix.from_coo(xp.asarray(rows), xp.asarray(rows), True, nrows=40, ncols=40)
+    return A.indptr, A.indices
+
+
+def filled(device: str) -> Any:
+    with on_device(device):
+        return _dense(sg.Vector.from_coo([1, 2], [3, 4], size=50).to(device), np.int64(7))
+
+
+LARGE: dict[str, Callable[[str], Any]] = {
+    "kronecker": generated,
+    "grid": lambda device: sg.generators.grid(3, 20, device=device).indices,
+    "from_coo": with_repeated,
+    "nonzero": lambda device: sg.Matrix(np.eye(40)).to(device).nonzero(),
+    "select": lambda device: sg.Matrix(np.eye(40)).to(device)._where(lambda x: x > 0).indices,
+    "slice": lambda device: sg.Vector.from_coo(range(40), 1.5, size=50).to(device)[:45].values,
+    "fill": filled,
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_more_elements_than_a_c_int_counts(
+    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CuPy refuses to choose 2**31 elements by flags; its stand-in refuses 16 here."""
+    right = LARGE[name]("cpu")
+    request.getfixturevalue("two_devices")
+    get, set_ = CudaArray.__getitem__, CudaArray.__setitem__
+
+    def counted(at: Any) -> Any:
+        for part in at if isinstance(at, tuple) else (at,):
+            if isinstance(part, np.ndarray) and part.dtype == bool and np.count_nonzero(part) >= 16:
+                raise OverflowError("value too large to convert to int")
+        return at
+
+    monkeypatch.setattr(CudaArray, "__getitem__", lambda self, at: get(self, counted(at)))
+    monkeypatch.setattr(CudaArray, "__setitem__", lambda self, at, x: set_(self, counted(at), x))
+    monkeypatch.setattr(chosen, "STEP", 15)
+    found = LARGE[name]("cuda:1")
+    pairs = zip(found, right, strict=True) if isinstance(right, tuple) else [(found, right)]
+    for got, wanted in pairs:
+        assert device_of(got) == "cuda:1"
+        assert got.get().tolist() == wanted.tolist() and got.dtype == wanted.dtype
+
+
+@pytest.mark.gpu
+def test_more_elements_than_a_c_int_counts_on_a_gpu() -> None:
+    with on_device("cuda:0") as xp:
+        flags, values = xp.ones(2**31 + 3, bool), xp.zeros(2**31 + 3, np.int8)
+        flags[1], values[-2:] = False, xp.asarray([4, 5], np.int8)
+        found = chosen.compress(flags, values)
+        assert (found.size, found[-3:].tolist()) == (2**31 + 2, [0, 4, 5])

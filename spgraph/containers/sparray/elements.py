@@ -21,6 +21,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
     on_its_device,
 )
+from spgraph.containers.storage.chosen import compress
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class MatrixElements(Elements, MatrixParts):
         A = plain(self)
         with on_device(A.device):
             there = stored(A) != 0
-            return A.row_indices()[there], A._indices[there]
+            return compress(there, A.row_indices()), compress(there, A._indices)
 
     def diagonal(self, k: int = 0) -> Dense:
         """The `k`-th diagonal, the elements (i, i + k), as an array with zeros where there is no
@@ -346,4 +347,5 @@ def _entries_where(u: Any, test: Callable[[Array], Array]) -> Any:
     u = u.to_sparse()
     with on_device(u.device):
         kept = test(u._values)
-        return Vector._of(u.size, u._values[kept], indices=u._indices[kept])._conform()
+        values, indices = compress(kept, u._values), compress(kept, u._indices)
+        return Vector._of(u.size, values, indices=indices)._conform()

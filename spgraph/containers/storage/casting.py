@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, array_module, as_array, on_device, unpack_bits
+from spgraph.containers.storage.chosen import compress
 from spgraph.containers.storage.values import converted, value_dtype
 from spgraph.errors import DomainMismatch
 
@@ -87,7 +88,7 @@ def rounded(values: Array) -> Array:
         return values[:0]
     _, digits = xp.frexp(values.astype(np.float64))
     low = xp.maximum(digits - 53, 0).astype(values.dtype)
-    return values[values >> low << low != values]
+    return compress(values >> low << low != values, values)
 
 
 def held_number(argument: str, value: Any, dtype: np.dtype) -> Any:

@@ -21,6 +21,7 @@ from spgraph.containers.storage.arrays import (
     on_its_device,
     read_only,
 )
+from spgraph.containers.storage.chosen import compress
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -246,8 +247,8 @@ class MatrixValues(MatrixParts):
         kept = xp.broadcast_to(xp.asarray(kept, bool), (self.nvals,))
         places = xp.zeros(self.nvals + 1, self._indptr.dtype)
         xp.cumsum(kept, dtype=places.dtype, out=places[1:])
-        values = self._values if self.iso else self._values[kept]
-        indptr, indices = places[self._indptr], self._indices[kept]
+        values = self._values if self.iso else compress(kept, self._values)
+        indptr, indices = places[self._indptr], compress(kept, self._indices)
         return Matrix._of(self.nrows, self.ncols, indptr, indices, values, iso=self.iso)
 
 

@@ -19,6 +19,7 @@ import scipy.sparse
 
 from spgraph.containers import memory
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, is_cuda, move
+from spgraph.containers.storage.chosen import compress
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.errors import CommunicationError
@@ -350,7 +351,7 @@ def _merged_cuda(
     xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
     if values is not None:
         values = reduce_segments(values, xp.flatnonzero(fresh), duplicates)
-    keys = keys[fresh]
+    keys = compress(fresh, keys)
     first = xp.searchsorted(keys, xp.arange(starts.size - 1, dtype=np.int64) << 32)
     return (keys & 0xFFFFFFFF).astype(indices.dtype), values, first
 
