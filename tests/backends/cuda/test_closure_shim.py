@@ -77,7 +77,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module in (one_device, closure_peers, closure_shard):
         monkeypatch.setattr(module, "THREADS", 64)  # a step of 2 x 1024 fibers takes 0.1 s
     monkeypatch.setattr(one_device, "TRANSPOSE_FROM", 0)
-    monkeypatch.setattr(closure_shard, "FEW", 4)
     one_device.kernel_of.cache_clear()
     plan._loaded.cache_clear()
     yield
@@ -449,7 +448,6 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     A = place(made.A, "rounds, 3 shards")
     start = made.v.to(A.device)
     start_on_the_shim(monkeypatch)
-    monkeypatch.setattr(closure_shard, "FEW", 4096)  # all pairs travel with them
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
     monkeypatch.setattr(in_step, "wait_for_counts", None)
     assert entries(fused(A, start, DISTANCES, 9)) == expected("skewed both", CASES["distance"])
