@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import pathlib
+import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -29,9 +30,19 @@ def add_output(made: argparse.ArgumentParser, benchmark: str) -> None:
 
 
 def free(folder: pathlib.Path, benchmark: str) -> pathlib.Path:
-    """The name of a new file of today, which sorts after those that are there."""
+    """The name of a new file of today, numbered after those that are there."""
     stem = f"{benchmark}_{datetime.datetime.now(datetime.UTC).date()}"
-    file, number = folder / f"{stem}.json", 2
-    while file.exists():
-        file, number = folder / f"{stem}_{number}.json", number + 1
-    return file.resolve()
+    there = [path for path in files(folder, benchmark) if path.stem.startswith(stem)]
+    number = 1 + place(there[-1])[1] if there else 1
+    return (folder / f"{stem}{'' if number == 1 else f'_{number}'}.json").resolve()
+
+
+def files(folder: pathlib.Path, benchmark: str) -> list[pathlib.Path]:
+    """The result files of a benchmark, the newest last."""
+    return sorted(folder.glob(f"{benchmark}_[0-9]*.json"), key=place)
+
+
+def place(file: pathlib.Path) -> tuple[str, int]:
+    """The date in the name of a result file, and its number among those of that day."""
+    day, _, number = re.split(r"_(?=\d{4}-)", file.stem)[-1].partition("_")
+    return day, int(number or 1)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine
+from benchmarks import arguments, machine
 
 RESULTS = Path(__file__).with_name("results")
 Result = dict[str, Any]
@@ -18,7 +18,7 @@ def newest(benchmark: str) -> tuple[str, Result]:
     """The name and the content of the newest result file of a benchmark; one that was measured
     beside other work is passed over.
     """
-    for path in sorted(RESULTS.glob(f"{benchmark}_[0-9]*.json"), reverse=True):
+    for path in reversed(arguments.files(RESULTS, benchmark)):
         result = json.loads(path.read_text())
         if machine.quiet(result):
             named = result.get("graphs", {}).items()
@@ -33,7 +33,7 @@ def of_one_commit(*benchmarks: str) -> list[tuple[str, Result]]:
     """
     found = []
     for benchmark in benchmarks:
-        paths = sorted(RESULTS.glob(f"{benchmark}_[0-9]*.json"))
+        paths = arguments.files(RESULTS, benchmark)
         files = [(path.name, json.loads(path.read_text())) for path in paths]
         commit = newest(benchmark)[1]["source"]["commit"] if files else None
         found += [

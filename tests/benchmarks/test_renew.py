@@ -130,3 +130,16 @@ def test_peers_names_those_that_are_missing(
     names = {part.name: part.on for part in renew.PARTS}
     for ran_of in ran:
         assert {names[name] for name in ran_of.only.split(",")} == {ran_of.on}
+
+
+def test_the_newest_file_is_the_last_of_its_day(tmp_path: Path) -> None:
+    """Also behind nine others, and where the first ones of the day are gone."""
+    days = [f"seeds_gpu_{day}" for day in ("2026-01-01", today())]
+    for name in (f"{days[1]}_9", f"{days[1]}_2", f"{days[0]}_10", f"{days[0]}_11"):
+        (tmp_path / f"{name}.json").write_text("{}")
+    made = arguments.free(tmp_path, "seeds_gpu")
+    assert made.name == f"{days[1]}_10.json"
+    made.write_text("{}")
+    names = [path.stem for path in arguments.files(tmp_path, "seeds_gpu")]
+    assert names == [f"{days[0]}_10", f"{days[0]}_11", *(f"{days[1]}_{n}" for n in (2, 9, 10))]
+    assert arguments.free(tmp_path, "bfs_gpu").name == f"bfs_gpu_{today()}.json"
