@@ -94,8 +94,6 @@ def _closure(
         state[HERE] = state[GONE] = state[FINISHED] = 0
         pool.launch(kernel, threads, *given)
     memory.keep(_unused, sizes, room, n)
-    old = semiring.add.identity  # which shows that a vertex is not visited, if it is not marked
-    visited |= value != old if old == old else value == value
     result = _vector(value, visited)
     if state[DONE] == NOT_CONVERGED:
         raise unsettled(semiring.name, n, result)

@@ -341,3 +341,6 @@ def closure(
             atomic_add(state, ACTIVE, -1)
     if thread == 0:
         atomic_store(state, FINISHED, 1)
+        if state[DONE] != 0:
+            for v in range(np.uint64(value.size)):
+                visited[v] = visited[v] or differs(value[v], IDENTITY)
