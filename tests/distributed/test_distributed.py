@@ -166,6 +166,15 @@ def test_what_a_placement_refuses() -> None:
         sg.sssp(sg.apply(G, unary.ainv), 5)
 
 
+def test_work_on_shards_takes_an_item_for_each() -> None:
+    """With fewer, no shard is left out."""
+    placement = cases.graph().distribute(3).device
+    assert placement.map(lambda k, x, y: (k, x, y), "abc", [3, 4, 5])[2] == (2, "c", 5)
+    for items in ([1, 2], [1, 2, 3, 4]):
+        with pytest.raises(ValueError, match="zip"):
+            placement.map(lambda k, item: item, items)
+
+
 def test_a_failed_assign_leaves_everything_as_it_was() -> None:
     A = cases.graph()
     G = A.distribute(3)

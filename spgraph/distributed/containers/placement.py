@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -130,20 +131,20 @@ class Placement:
         the CPU the shards take turns: each kernel uses all threads already.
         """
 
-        def run(ks: Sequence[int], *given: Sequence[Any]) -> list[R]:
+        def run(items: Sequence[tuple[Any, ...]]) -> list[R]:
             WORK.in_shard = True
             try:
-                with on_device(self.devices[ks[0]]):
-                    return list(map(function, ks, *given))
+                with on_device(self.devices[items[0][0]]):
+                    return list(itertools.starmap(function, items))
             finally:
                 WORK.in_shard = False
 
         self._check_outside("map")
-        all_lists = (range(len(self.devices)), *lists)
+        items = list(zip(range(len(self.devices)), *lists, strict=True))
         if len(set(self.devices)) == 1:
-            return run(*all_lists)
-        each = ([[item] for item in items] for items in all_lists)
-        return [result for (result,) in _threads(len(self.devices)).map(run, *each)]
+            return run(items)
+        each = ([item] for item in items)
+        return [result for (result,) in _threads(len(items)).map(run, each)]
 
     def backend(self, k: int) -> ModuleType:
         """The backend of local shard k."""

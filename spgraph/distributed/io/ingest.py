@@ -158,7 +158,7 @@ def build(
     none = Piece(np.empty(0, np.uint64), None if dtype is None else np.empty(0, dtype))
     for some in rounds(pieces, communicator):
         some += [none] * (len(slots) - len(some))
-        routed = _routed(some, partition, communicator, dtype)
+        routed = _routed(some, partition, communicator)
         for slot, p, parts in zip(slots, communicator.local, routed, strict=True):
             for part in parts:
                 slot.place(part, int(partition.offsets[p]))
@@ -211,10 +211,7 @@ def together(make: Callable[[], list[T]], communicator: Communicator) -> tuple[l
 
 
 def _routed(
-    pieces: Sequence[Piece],
-    partition: Partition,
-    communicator: Communicator,
-    dtype: np.dtype | None,
+    pieces: Sequence[Piece], partition: Partition, communicator: Communicator
 ) -> list[list[Piece]]:
     """For each local shard the entries of its rows from every shard, with internal ids of rows,
     sorted.
