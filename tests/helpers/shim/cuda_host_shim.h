@@ -12,15 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
-#include <thread>
 #include <utility>
-#include <vector>
-#include <dlfcn.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #define HOST_SHIM 1
 #define __device__
@@ -33,7 +27,8 @@
 #define __align__(bytes) alignas(bytes)
 #define __shared__ thread_local
 
-namespace shim {
+// hidden: calls of cuda_host_shim.cpp stay within the program
+namespace shim __attribute__((visibility("hidden"))) {
 
 struct Index {
     unsigned x = 0, y = 0, z = 0;
@@ -52,13 +47,12 @@ struct Fiber {
 };
 
 struct Block {
-    std::vector<Fiber> fibers;
-    std::unique_ptr<char[]> stacks; // left as they are: most of their pages are never touched
-    size_t stacked = 0;
-    std::vector<Warp> warps;
+    Fiber* fibers; // of `threads`
+    Warp* warps;
+    unsigned threads;
     jmp_buf scheduler;
-    const void* body;
-    void (*invoke)(const void*);
+    void (*invoke)(void**);
+    void** arguments;
     unsigned arrived, live, generation;
     int votes, vote;
     unsigned long long waits;
@@ -69,85 +63,16 @@ inline thread_local Fiber* current;
 inline thread_local Index block_index;
 inline thread_local Index block_size, grid_size;
 
-constexpr size_t STACK = 1 << 16;
+// These are in cuda_host_shim.cpp, which is compiled once for all programs.
 
-inline void progress() { block->waits = 0; }
-
-#ifdef __SANITIZE_ADDRESS__
-// That of the C library: AddressSanitizer's makes all memory up to the end of the thread's stack
-// accessible, at each of millions of jumps
-inline void jump(jmp_buf& to) {
-    static auto unwatched =
-        (void (*)(jmp_buf, int))dlsym(dlopen("libc.so.6", RTLD_LAZY), "_longjmp");
-    unwatched(to, 1);
-}
-#else
-inline void jump(jmp_buf& to) { _longjmp(to, 1); }
-#endif
-
-inline void go_on(Fiber& f) {
-    current = &f;
-    if (f.begun) jump(f.at);
-    f.begun = true;
-    setcontext(&f.context);
-}
-
-// Called where a kernel looks whether others have come. Who looks for long sleeps in between: blocks
-// that wait for each other are more threads than there are processors.
-inline void give_way() {
-    static thread_local unsigned looks;
-    if (++looks % 64)
-        sched_yield();
-    else
-        usleep(50);
-}
-
+// Called where a kernel looks whether others have come.
+void give_way();
 // Let the next fiber run that has not ended.
-inline void wait() {
-    Block& b = *block;
-    if (++b.waits > 4096ull * b.fibers.size()) {
-        std::fprintf(stderr, "host shim: all threads of block %u wait\n", block_index.x);
-        std::abort();
-    }
-    Fiber* self = current;
-    size_t i = self - b.fibers.data();
-    do i = (i + 1) % b.fibers.size();
-    while (b.fibers[i].done && &b.fibers[i] != self);
-    if (&b.fibers[i] == self) return;
-    if (!_setjmp(self->at)) go_on(b.fibers[i]);
-}
-
-inline void enter() {
-    block->invoke(block->body);
-    Block& b = *block;
-    current->done = true;
-    b.live--;
-    progress();
-    if (b.arrived && b.arrived == b.live) {
-        b.vote = b.votes;
-        b.votes = 0;
-        b.arrived = 0;
-        b.generation++;
-    }
-    for (Fiber& f : b.fibers)
-        if (!f.done) go_on(f);
-    jump(b.scheduler);
-}
-
-inline int sync_threads(int vote) {
-    Block& b = *block;
-    unsigned generation = b.generation;
-    b.votes |= vote;
-    if (++b.arrived == b.live) {
-        b.vote = b.votes;
-        b.votes = 0;
-        b.arrived = 0;
-        b.generation++;
-        progress();
-    }
-    while (b.generation == generation) wait();
-    return b.vote;
-}
+void wait();
+int sync_threads(int vote);
+// Run a kernel's blocks, `concurrent` at a time.
+void launch(void (*invoke)(void**), void** arguments, unsigned blocks, unsigned threads,
+            unsigned concurrent);
 
 // The lanes of `mask` meet; `act` runs between, when all have brought their value to the slots.
 template <class F>
@@ -164,7 +89,7 @@ auto warp_exchange(unsigned mask, unsigned long long value, F act) {
     while ((w.arrived & mask) != mask) wait();
     auto result = act(w, lane);
     w.left |= bit;
-    progress();
+    block->waits = 0;
     if ((w.left & mask) == mask) {
         w.left &= ~mask;
         w.arrived &= ~mask;
@@ -185,58 +110,13 @@ T unpack(unsigned long long bits) {
     return value;
 }
 
-template <class F>
-void run_block(const F& body, unsigned index, unsigned threads, unsigned blocks) {
-    static thread_local Block b;
-    block = &b;
-    block_index.x = index;
-    block_size.x = threads;
-    grid_size.x = blocks;
-    b.fibers.resize(threads);
-    if (b.stacked < threads) {
-        b.stacks.reset(new char[threads * STACK]);
-        b.stacked = threads;
-    }
-    b.warps.assign((threads + 31) / 32, Warp());
-    b.body = &body;
-    b.invoke = [](const void* p) { (*static_cast<const F*>(p))(); };
-    b.arrived = b.generation = 0;
-    b.votes = b.vote = 0;
-    b.live = threads;
-    b.waits = 0;
-    for (unsigned t = 0; t < threads; t++) {
-        Fiber& f = b.fibers[t];
-        f.thread.x = t;
-        f.begun = f.done = false;
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = b.stacks.get() + t * STACK;
-        f.context.uc_stack.ss_size = STACK;
-        f.context.uc_link = nullptr;
-        makecontext(&f.context, enter, 0);
-    }
-    if (!_setjmp(b.scheduler)) go_on(b.fibers[0]);
-}
-
-template <class F>
-void launch(const F& body, unsigned blocks, unsigned threads, unsigned concurrent) {
-    std::atomic<unsigned> next{0};
-    std::vector<std::thread> workers;
-    for (unsigned w = 0; w < (concurrent < blocks ? concurrent : blocks); w++)
-        workers.emplace_back([&] {
-            for (unsigned b; (b = next++) < blocks;) run_block(body, b, threads, blocks);
-        });
-    for (std::thread& w : workers) w.join();
-}
-
 template <class... P, size_t... K>
 void call(void (*kernel)(P...), void** arguments, std::index_sequence<K...>) {
     kernel(*static_cast<P*>(arguments[K])...);
 }
 template <class... P>
-void launch_kernel(void (*kernel)(P...), unsigned blocks, unsigned threads, unsigned concurrent,
-                   void** arguments) {
-    launch([=] { call(kernel, arguments, std::index_sequence_for<P...>()); }, blocks, threads,
-           concurrent);
+void call(void (*kernel)(P...), void** arguments) {
+    call(kernel, arguments, std::index_sequence_for<P...>());
 }
 
 } // namespace shim
@@ -245,7 +125,8 @@ void launch_kernel(void (*kernel)(P...), unsigned blocks, unsigned threads, unsi
 #define KERNEL_ENTRY(NAME)                                                                         \
     extern "C" void launch_##NAME(unsigned blocks, unsigned threads, unsigned concurrent,          \
                                   void** arguments) {                                              \
-        shim::launch_kernel(NAME, blocks, threads, concurrent, arguments);                         \
+        shim::launch([](void** given) { shim::call(NAME, given); }, arguments, blocks, threads,    \
+                     concurrent);                                                                  \
     }
 
 #define threadIdx (shim::current->thread)

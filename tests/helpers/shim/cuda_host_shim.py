@@ -28,6 +28,7 @@ from spgraph.backends.cuda.runtime.sources import source
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 HEADER = pathlib.Path(__file__).with_name("cuda_host_shim.h")
+FIBERS = HEADER.with_suffix(".cpp")
 COMPILER = shutil.which("g++")
 SHARED = 1 << 17  # bytes of dynamic shared memory that a block may have
 # of -O0, -Og and -O1 the least time in all, to compile and to run
@@ -148,20 +149,23 @@ def compiled(name: str, text: str) -> ctypes.CDLL:
     with alone(path):
         if not path.exists():
             path.with_suffix(".cpp").write_text(text)
-            build(path, "-shared", path.with_suffix(".cpp"))
+            build(path, "-shared", path.with_suffix(".cpp"), header().with_suffix(".o"))
     return ctypes.CDLL(str(path))
 
 
 @functools.cache
 def header() -> pathlib.Path:
-    """The header beside what it compiles to, which takes g++ less long to read."""
+    """The header beside what it compiles to, which takes g++ less long to read, and beside the
+    object that programs are linked with.
+    """
     text = HEADER.read_text()
-    path = folder() / f"shim_{digest(text)}.h"
-    made = path.with_suffix(".h.gch")
+    path = folder() / f"shim_{digest(text + FIBERS.read_text())}.h"
+    made = path.with_suffix(".o")
     with alone(made):
         if not made.exists():
             path.write_text(text)
-            build(made, "-xc++-header", path)
+            build(path.with_suffix(".h.gch"), "-xc++-header", path)
+            build(made, "-O2", "-c", FIBERS)
     return path
 
 
