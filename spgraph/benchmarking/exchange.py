@@ -40,10 +40,10 @@ class Cost(NamedTuple):
     `elements`, S `rounds`.
 
     `edges` leave the vertices of a search's frontiers, or are read by a closure, `bytes_sent` go
-    from one shard to another,
-    `elements` are those of the arrays that are packed before collectives and read after them, and
-    `collectives` how many there are. `edges` and `rounds` are None where a loop does not report
-    them. All are sums over the shards of all processes; the seconds are those of the slowest.
+    from one shard to another, `elements` are those of the arrays that are packed before collectives
+    and read after them, and `collectives` how many there are. `edges` and `rounds` are None where a
+    loop does not report them. All are sums over the shards of all processes; the seconds are those
+    of the slowest.
     `levels` are those of a search, in order, empty for other loops and beyond 64 levels.
 
     Source: Pan, Wang, Wu, Yang, Owens, "Multi-GPU graph analytics", 2017.
@@ -102,18 +102,23 @@ class WatchedCommunicator:
         wait(self._within.devices)
 
     def cost(
-        self, edges: int | None, rounds: int | None, seconds: float, ends: Sequence[int] = ()
+        self,
+        edges: int | None,
+        rounds: int | None,
+        seconds: float,
+        ends: Sequence[int] | None = None,
     ) -> Cost:
         """What was counted since `forget`, in `seconds` altogether; `ends` are the numbers of
-        collectives after each level but the last. Of a closure `edges` and `rounds` are its own.
+        collectives after each level but the last, None where levels are not told apart. Of a
+        closure `edges` and `rounds` are its own.
         """
         sent = self._within.bytes_sent - self.sent_before
         counts = np.array([sent, self.elements, self.edges], np.int64)
         sent, elements, looked = self._within.all_reduce_host(counts, "sum").tolist()
         if self.rounds:
             edges, rounds = looked, self.rounds
-        cuts, moments = [0, *ends, self.collectives], [self.began]
-        moments += [self.spans[end - 1][1] if end else self.began for end in ends]
+        cuts, moments = [0, *(ends or ()), self.collectives], [self.began]
+        moments += [self.spans[end - 1][1] if end else self.began for end in cuts[1:-1]]
         moments.append(self.began + seconds)
         spent = []
         for (first, end), (before, now) in zip(
@@ -123,7 +128,7 @@ class WatchedCommunicator:
             spent += [exchange, now - before - exchange]
         every = [sum(spent[::2]), sum(spent[1::2]), *spent]
         exchange, compute, *spent = self._within.all_reduce_host(np.array(every), "max").tolist()
-        levels = list(map(Step, spent[::2], spent[1::2])) if ends else []
+        levels = [] if ends is None else list(map(Step, spent[::2], spent[1::2]))
         return Cost(edges, sent, elements, rounds, self.collectives, exchange, compute, levels)
 
 
@@ -151,11 +156,9 @@ class WatchedKernels:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._within, name)
-        return (
-            functools.partial(WatchedClosure, self._watched, found)
-            if (name == "ClosureShard")
-            else found
-        )
+        if name == "ClosureShard":
+            return functools.partial(WatchedClosure, self._watched, found)
+        return found
 
 
 class WatchedClosure:
@@ -210,9 +213,10 @@ def search_cost(A: DistributedMatrix, source: int, **options: Any) -> Cost:
         watched.forget()
         return bfs(G, source, max_depth=depth, **options).level.nvals
 
-    ends = []  # a search to a level has the collectives of a longer one so far
-    for depth in range(1, len(trace)) if len(trace) <= MOST_LEVELS else ():
-        run(depth)
+    ends, told_apart = [], 0 < len(trace) <= MOST_LEVELS
+    for depth in range(1, len(trace)) if told_apart else ():
+        run(depth)  # has the collectives of a longer search so far
         ends.append(watched.collectives)
     _, seconds = timed(G.device.devices, run, G.device.communicator)
-    return watched.cost(sum(level.edges for level in trace), len(trace), seconds, ends)
+    edges = sum(level.edges for level in trace)
+    return watched.cost(edges, len(trace), seconds, ends if told_apart else None)

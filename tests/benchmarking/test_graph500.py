@@ -242,6 +242,12 @@ def test_what_a_search_costs_in_rounds(place: str) -> None:
         level.exchange_seconds for level, row in zip(found.levels, trace, strict=True) if row.edges
     ]
     assert len(searching) > 2 and all(searching)
+    edge = sg.Matrix.from_coo([0], [1], True, nrows=2, ncols=2)
+    G = edge.distribute(len(devices), devices=devices)
+    assert all(
+        len(made.levels) == made.rounds
+        for made in (exchange.search_cost(G, source) for source in (0, 1))
+    )
     if place.startswith("cuda"):
         return
     watched.forget()
