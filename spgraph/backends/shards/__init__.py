@@ -17,8 +17,8 @@ R = TypeVar("R")
 #   of all bitmaps;
 # - ("send", (arrays, sizes)), an array for each shard, and how much comes from each: the arrays
 #   that have come;
-# - ("counts", (array, round, request)): (what the kernels of all shards have counted, in rows,
-#   their sums), on the host, and the answer to a request made with it, or None;
+# - ("counts", (array, round, part)): (what the kernels of all shards have counted, in rows, their
+#   sums), on the host, and the answer of "gather" to a part that travels with them, or None;
 # - ("meet", anything): the same, once all devices have come there; "meet_processes": the same where
 #   there are several processes.
 Steps = Generator[tuple[str, Any], Any, R]

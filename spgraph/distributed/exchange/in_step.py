@@ -85,40 +85,38 @@ class ByCommunicator:
         """Each shard's own part of the union of the bitmaps that all shards give."""
         return self.communicator.reduce_scatter([part for part, _ in given], given[0][1], "or")
 
-    def send(
-        self, given: Sequence[tuple[list[Array], list[int]]], by: Any = None
-    ) -> list[list[Array]]:
+    def send(self, given: Sequence[tuple[list[Array], list[int]]]) -> list[list[Array]]:
         """The arrays that each shard is sent, one by each. It gives one for each of all shards, and
         the sizes of those that come.
         """
         parts, sizes = zip(*given, strict=True)
-        return (by or self.communicator).all_to_all(parts, sizes=sizes)
+        return self.communicator.all_to_all(parts, sizes=sizes)
 
     def counts(
-        self, given: Sequence[tuple[Array, int, tuple[str, Any] | None]]
-    ) -> list[tuple[np.ndarray, list[int], Any]]:
-        """(the counts of all shards, in rows; their sums; the answer to a request that travels with
-        them). A shard gives the array of its counts; the number of its round, which kernels have
-        written beside them for the host; and the request, or None.
+        self, given: Sequence[tuple[Array, int, Part | None]]
+    ) -> list[tuple[np.ndarray, list[int], Array | None]]:
+        """(the counts of all shards, in rows; their sums; the parts that travel with them, joined).
+        A shard gives the array of its counts; the number of its round, which kernels have written
+        beside them for the host; and its part as for `gather`, or None.
         """
-        arrays, rounds, others = zip(*given, strict=True)
-        comm, size, answers = self.communicator, arrays[0].size, [None] * len(given)
+        arrays, rounds, parts = zip(*given, strict=True)
+        comm, size = self.communicator, arrays[0].size
+        joined: list[Array | None] = [None] * len(given)
         far = comm.num_shards - 1
         sent = far * 8 * size * len(given) if comm.processes > 1 else 0
-        for name, (own, _) in filter(None, others):
-            sent += sum(part.nbytes for part in own) if name == "send" else far * own.nbytes
+        sent += sum(far * own.nbytes for own, _ in filter(None, parts))
         with comm.together("counts", sent) as together:
             if comm.processes > 1:
                 of_all = together.all_gather(arrays, sizes=[size] * comm.num_shards)
-            if others[0] is not None:
-                answers = getattr(self, others[0][0])([data for _, data in others], together)
+            if parts[0] is not None:
+                joined = self.gather(parts, together)
         if comm.processes > 1:
             rows = comm.fetch(of_all)[0].reshape(-1, size)
         else:
             assert self.host_counters is not None
             rows = wait_for_counts(self.host_counters, rounds, arrays, comm)
         sums = rows.sum(axis=0).tolist()
-        return [(rows, sums, answer) for answer in answers]
+        return [(rows, sums, whole) for whole in joined]
 
 
 class Rounds(NamedTuple):

@@ -274,7 +274,7 @@ class Shard:
 
     def _counts(self, part: Array | None = None) -> tuple[str, Any]:
         """The request for the counts, and for the parts of all shards if there is one."""
-        more = None if part is None else self._gather(part)
+        more = None if part is None else self._gather(part)[1]
         return "counts", (self.memory.counts, self.round, more)
 
     def begin(self, sources: Array, values: Array | None) -> None:
