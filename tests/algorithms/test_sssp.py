@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -271,15 +272,22 @@ def test_bad_input(call: Any, message: str) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("kind", ["float32", "int32"])
-def test_vertices_behind_a_threshold(kind: str) -> None:
-    """A graph of which a GPU pushes most edges up to a threshold: the vertices behind it pull, and
-    then from each other. The CPU has no threshold.
+def test_vertices_behind_a_threshold(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that set thresholds on a small graph: the vertices behind one pull, and, where they
+    have a quarter of the edges or less, then from each other. The CPU has no threshold.
     """
+    kernels = importlib.import_module("spgraph.backends.cuda.closure.closure")
+    program = kernels.program
+    chosen = "#define THRESHOLD_EDGES 1024\n#define LOCAL_EDGES 4096\n"
+    monkeypatch.setattr(kernels, "program", lambda *given: chosen + program(*given))
     low, high = (0, 1) if kind == "float32" else (1, 255)
-    made = weighted(sg.generators.kronecker(18, 16), kind, low, high)
+    made = weighted(sg.generators.kronecker(12, 16), kind, low, high)
     A = sg.Matrix.from_scipy(made, symmetric=True)
     there = A.to("cuda")
-    for source in np.flatnonzero(np.diff(A.indptr) > 1)[[0, 5000]].tolist():
-        expected, found = sssp(A, source), sssp(there, source)
-        for one, other in zip(expected, found, strict=True):
-            assert one.isequal(other.to("cpu"))
+    for source in np.flatnonzero(np.diff(A.indptr) > 1)[[0, 500]].tolist():
+        expected = sssp(A, source)
+        for width in (None, 0.02, 0.3):
+            delta = None if width is None else width * high
+            found = sssp(there, source, delta=delta)
+            for one, other in zip(expected, found, strict=True):
+                assert one.isequal(other.to("cpu"))
