@@ -93,13 +93,17 @@ def test_parents_equal_plain_loops(name: str) -> None:
 @pytest.mark.parametrize(
     ("index", "offset"), [("int64", "int32"), ("int32", "int64"), ("int32", "int32")]
 )
-def test_parents_in_one_pass(index: str, offset: str) -> None:
-    """A Matrix that is its own transpose: many vertices before and behind the floor."""
+def test_parents_in_one_pass(index: str, offset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Matrix that is its own transpose: many vertices before and behind the floor. A warp takes
+    several shares of its entries.
+    """
+    cuda_host_shim.with_thresholds(monkeypatch, {"parents": ("CHUNK_ENTRIES",)}, CHUNK_ENTRIES=64)
     made = graph("skewed both", CASES["distance"])
     S = made.A.to_scipy()
     S = (S + S.T).tocsr()
     A = Matrix.from_scipy(S, symmetric=True)
     A = of_types(A, index, offset, A.values)
+    assert A.nvals > 3 * 64 * 16  # of 2 blocks of 8 warps
     edges = dict(
         zip(zip(*(c.tolist() for c in A.to_coo()[:2]), strict=True), A.values.tolist(), strict=True)
     )

@@ -14,9 +14,11 @@
 
 constexpr int EACH = 8; // entries a lane has in flight
 constexpr int WARPS = 8;
-constexpr int SAMPLE = 1024;   // entries whose rows the floor is chosen from
-constexpr i64 CHUNK = 1 << 14; // entries that a warp takes at a time, at most
-constexpr int EARLY = 16;      // how many of them are better than the floor, at most
+#ifndef CHUNK_ENTRIES // that a warp takes at a time, at most
+#define CHUNK_ENTRIES (1 << 14)
+#endif
+constexpr int SAMPLE = 1024; // entries whose rows the floor is chosen from
+constexpr int EARLY = 16;    // how many of them are better than the floor, at most
 // candidates that a warp tests at a time, and keeps at most: a block has up to 38 kB of them
 constexpr int BATCH = sizeof(Z) + sizeof(I) + sizeof(O) > 12 ? 64 : 128, SHARE = BATCH / 32;
 constexpr int TRIES = BATCH + 128;
@@ -224,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
     Filter filter = {s.candidates[warp], 0, Z(), 0, 0};
     // short shares, several for each warp: in a row that is better than the floor each entry is tested
     const i64 warps = thread_count() >> 5, equal = share_of(m, warps);
-    const i64 share = equal < CHUNK ? equal : CHUNK;
+    const i64 share = equal < CHUNK_ENTRIES ? equal : CHUNK_ENTRIES;
     for (i64 begin = (thread_id() >> 5) * share; begin < m; begin += warps * share) {
         i64 window = row_at(indptr, n, begin);
         const i64 end = begin + share < m ? begin + share : m;
