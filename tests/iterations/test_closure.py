@@ -394,6 +394,21 @@ def test_nan_that_is_an_identity() -> None:
     assert entries(closure(A, start, ring)) == {0: 0.0, 1: 1.0, 2: 2.0}
 
 
+def test_values_without_a_total_order_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every vertex passes on in a round what it has, even if its value has changed since: so there
+    need not be more rounds than vertices.
+    """
+    from spgraph.backends.cpu.closure import closure as fused
+
+    monkeypatch.setattr(fused, "ALONE", 1)  # no rounds but those that are counted
+    union = BinaryOp.define(lambda x, y: x | y)
+    ring = Semiring(Monoid(union, 0, None, True), binary.first)
+    rows, columns = [0, 0, 0, 1, 1, 1, 2, 3, 3, 3], [0, 2, 3, 0, 2, 3, 0, 0, 1, 3]
+    A = sg.Matrix.from_coo(rows, columns, 1, nrows=4, ncols=4)
+    found = closure(A, sg.Vector.from_dense([1, 2, 4, 8]), ring)
+    assert entries(found) == dict.fromkeys(range(4), 15)
+
+
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_composed_buckets_keep_nan(shards: int) -> None:
     """A value that is no number comes before every limit, as without buckets: min passes it over,

@@ -235,7 +235,8 @@ def dag_program(semiring: TypedSemiring, iso: bool) -> str:
 @functools.lru_cache(maxsize=1024)
 def program(semiring: TypedSemiring, sign: int, iso: bool, finds_parents: bool) -> str:
     """The preamble of a closure; `sign` 1: smaller values come first, -1: greater, 0: no order."""
-    rules = {"SIGN": sign, "ISO": iso, "PARENTS": finds_parents}
+    total = semiring.add.name in ("min", "max")
+    rules = {"SIGN": sign, "TOTAL": total, "ISO": iso, "PARENTS": finds_parents}
     sizes = {"BUCKETS": BUCKETS if sign else 1, "BLOCK": BLOCK, "HEAVY": HEAVY}
     text = preamble.constants(**rules, **sizes, ALONE=ALONE, SHARED=SHARED)
     return text + preamble.semiring(semiring) + jit.text_of("closure_buckets")

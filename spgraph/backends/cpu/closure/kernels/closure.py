@@ -5,19 +5,22 @@
 #
 # Whoever improves the value of a vertex puts an entry, the vertex and its value, into the bucket of
 # the value. The best bucket is processed first, in rounds, until nothing new is added to it: the
-# edges of a vertex are relaxed if its value is still that of the entry. In a round a thread takes
-# its share of the blocks that the bucket had, most of which it has filled itself, then what others
-# have not begun of theirs, and then what it has added to the bucket, as long as that is little
-# (bucket fusion: Y. Zhang and others, "Optimizing ordered graph algorithms with GraphIt",
-# 2020). So nobody has to know whether a vertex has an entry already, and a value is all that
-# threads have to agree on, by one atomic instruction. Vertices beyond the last bucket have no entry
-# but are `queued` (a bit each), and so are those for which a thread had no space: the buckets are
-# filled again when they are empty, or at once if a thread ran out of space.
+# edges of a vertex are relaxed if its value is still that of the entry, and always where values
+# have no total order: there others may need a part of the old value, in this round, for A.nrows
+# rounds to be enough. In a round a thread takes its share of the blocks that the bucket had, most
+# of which it has filled itself, then what others have not begun of theirs, and then what it has
+# added to the bucket, as long as that is little (bucket fusion: Y. Zhang and others, "Optimizing
+# ordered graph algorithms with GraphIt", 2020). So nobody has to know whether a vertex has an entry
+# already, and a value is all that threads have to agree on, by one atomic instruction. Vertices
+# beyond the last bucket have no entry but are `queued` (a bit each), and so are those for which a
+# thread had no space: the buckets are filled again when they are empty, or at once if a thread ran
+# out of space.
 #
-# Preamble: SIGN (0: no order, one bucket), BUCKETS, BLOCK (entries), PARENTS
-# (find for each vertex the least one that carries its value), ALONE (helpers are woken for a round
-# of so many edges), SHARED (those that are awake help with one of so many), HEAVY (the edges of a
-# vertex with more are divided), ISO, multiply, add, IDENTITY.
+# Preamble: SIGN (0: no order, one bucket), TOTAL (the lesser or the greater of two values is their
+# sum), BUCKETS, BLOCK (entries), PARENTS (find for each vertex the least one that carries its
+# value), ALONE (helpers are woken for a round of so many edges), SHARED (those that are awake help
+# with one of so many), HEAVY (the edges of a vertex with more are divided), ISO, multiply, add,
+# IDENTITY.
 
 from spgraph.backends.cpu.device.atomics import let_others_run
 from spgraph.backends.cpu.device.prefetching import prefetch
@@ -189,7 +192,7 @@ def relax(
                 last = first + degree * (piece + 1) // PIECES
                 first += degree * piece // PIECES
             else:
-                if differs(x, keys[at]):
+                if TOTAL and differs(x, keys[at]):
                     continue
                 if shared and last - first > HEAVY:
                     number = atomic_add(state, HEAVIES, 1)
