@@ -205,7 +205,7 @@ def _alive(takes: str, gives: str) -> set[int]:
 
     def given(self: Any, address: int) -> None:
         give(self, address)
-        addresses.remove(address)
+        addresses.discard(address)  # it may be older
 
     setattr(MappableMemory, takes, taken)
     setattr(MappableMemory, gives, given)
