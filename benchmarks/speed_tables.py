@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks import seeds_tables
-from benchmarks.tables import described, graph, milliseconds, newest, of_one_commit, size, table
+from benchmarks.tables import (
+    described,
+    graph,
+    milliseconds,
+    newest,
+    of_one_commit,
+    quiet,
+    size,
+    table,
+)
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed.md"
 
@@ -219,11 +229,16 @@ def distributed_costs() -> str:
 
 
 def graph500() -> str:
-    """A line a run: both kernels' harmonic means, the construction, the checks."""
-    rows, said = [], []
-    for name, result in of_one_commit("graph500_gpu", "graph500_cpu"):
-        said.append(described(name, result, "numba", gpus=0))
-        for run in result["runs"].values():
+    """A line a run, the newest on each kind and number of devices: both kernels' harmonic means,
+    the construction, the checks.
+    """
+    rows, said, shown = [], [], set()
+    for name, result in quiet("graph500_gpu", "graph500_cpu"):
+        runs = [run for run in result["runs"].values() if devices_of(run) not in shown]
+        shown |= set(map(devices_of, runs))
+        if runs:
+            said.append(described(name, result, "numba", gpus=0))
+        for run in runs:
             rates = [run[f"{kernel}_harmonic_mean_TEPS"] / 1e9 for kernel in ("bfs", "sssp")]
             checks = [1e3 * run[f"{kernel}_median_validate"] for kernel in ("bfs", "sssp")]
             unit = "GPU" if run["device"] == "cuda" else "CPU shard"
@@ -236,6 +251,10 @@ def graph500() -> str:
     head = ["scale", "edge factor", "on", "valid roots", "GTEPS, search", "GTEPS, paths"]
     head += ["construction, ms", "check of a tree", "of paths"]
     return "\n\n".join([*said, table(head, rows)])
+
+
+def devices_of(run: dict[str, Any]) -> tuple[str, int]:
+    return run["device"], run["shards"]
 
 
 def gap() -> str:

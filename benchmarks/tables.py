@@ -27,20 +27,26 @@ def newest(benchmark: str) -> tuple[str, Result]:
     raise SystemExit(f"{RESULTS}: no file of {benchmark} from a machine that was quiet before")
 
 
+def quiet(*benchmarks: str) -> list[tuple[str, Result]]:
+    """The names and contents of all files of benchmarks from machines that were quiet before, the
+    newest of each benchmark first.
+    """
+    found = []
+    for benchmark in benchmarks:
+        paths = reversed(arguments.files(RESULTS, benchmark))
+        found += [(path.name, json.loads(path.read_text())) for path in paths]
+    return [(name, result) for name, result in found if machine.quiet(result)]
+
+
 def of_one_commit(*benchmarks: str) -> list[tuple[str, Result]]:
     """`newest` of each benchmark that has a file, and before it its others of the same commit, as
     runs on one GPU and on two are.
     """
     found = []
     for benchmark in benchmarks:
-        paths = arguments.files(RESULTS, benchmark)
-        files = [(path.name, json.loads(path.read_text())) for path in paths]
+        files = quiet(benchmark)
         commit = newest(benchmark)[1]["source"]["commit"] if files else None
-        found += [
-            (name, result)
-            for name, result in files
-            if machine.quiet(result) and result["source"]["commit"] == commit
-        ]
+        found += [file for file in reversed(files) if file[1]["source"]["commit"] == commit]
     return found
 
 
