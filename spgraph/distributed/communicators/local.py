@@ -20,6 +20,7 @@ from spgraph.distributed.communicators.protocol import (
     check_slices,
     check_sources,
     check_values,
+    flat,
     fold,
     split,
 )
@@ -183,12 +184,9 @@ class LocalCommunicator:
         target. That stream first waits for those of the sources; after the copies they wait for
         it, so that no source is overwritten or freed before it is copied.
         """
-        flat = []
-        for part in parts:
-            with on_device(device_of(part)) as xp:
-                flat.append(xp.ascontiguousarray(part).reshape(-1))
+        pieces = [flat(part) for part in parts]
         self._order_streams()
-        yield flat
+        yield pieces
         self._order_streams()
 
     def _order_streams(self) -> None:

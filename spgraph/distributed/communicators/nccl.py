@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from spgraph.containers.storage import arrays
-from spgraph.containers.storage.arrays import Array, check_device, device_of, on_device
+from spgraph.containers.storage.arrays import Array, check_device, on_device
 from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.links import Links
 from spgraph.distributed.communicators.protocol import (
@@ -26,6 +26,7 @@ from spgraph.distributed.communicators.protocol import (
     check_slices,
     check_sources,
     check_values,
+    flat,
     fold,
     split,
     type_code,
@@ -130,7 +131,7 @@ class NcclCommunicator:
         else:
             found = check_sizes("all_gather", sizes, self.num_shards)
             check_own_sizes("all_gather", parts, found, self.local)
-        return self._links.all_gather([_flat(part) for part in parts], found)
+        return self._links.all_gather([flat(part) for part in parts], found)
 
     def all_to_all(
         self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
@@ -147,7 +148,7 @@ class NcclCommunicator:
             found = [rows[:, shard].tolist() for shard in self.local]
         else:
             found = check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
-        return self._links.all_to_all([[_flat(part) for part in row] for row in parts], found)
+        return self._links.all_to_all([[flat(part) for part in row] for row in parts], found)
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         """The reduction. See `Communicator`."""
@@ -157,14 +158,14 @@ class NcclCommunicator:
         if any(part.shape != shape for part in parts):
             raise ValueError(f"all_reduce: expected parts of one shape, got {shape} and others")
         self._begin("all_reduce", (self.num_shards - 1) * sum(part.nbytes for part in parts))
-        flat = [_flat(part) for part in parts]
+        parts = [flat(part) for part in parts]
         if _has_no_reduction(op, dtype):
             sizes = [parts[0].size] * self.num_shards
             self._note_peak(self.num_shards * parts[0].nbytes)
-            wholes = self._links.all_gather(flat, sizes)
+            wholes = self._links.all_gather(parts, sizes)
             received = self._map(lambda whole: fold(split(whole, sizes), op), wholes)
         else:
-            sent = self._map(_widened, flat)
+            sent = self._map(_widened, parts)
             self._note_peak(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
             received = self._map(lambda x: _narrowed(x, dtype), self._links.all_reduce(sent, op))
         return [array.reshape(shape) for array in received]
@@ -176,13 +177,13 @@ class NcclCommunicator:
         found = check_slices("reduce_scatter", parts, sizes, self.num_shards)
         own = [found[shard] for shard in self.local]
         self._begin("reduce_scatter", sum((sum(found) - n) * dtype.itemsize for n in own))
-        flat = [_flat(part) for part in parts]
+        parts = [flat(part) for part in parts]
         if _has_no_reduction(op, dtype):
             self._note_peak(max(own) * self.num_shards * dtype.itemsize)
-            pieces = [split(part, found) for part in flat]
+            pieces = [split(part, found) for part in parts]
             rows = self._links.all_to_all(pieces, [[n] * self.num_shards for n in own])
             return self._map(lambda row: fold(row, op), rows)
-        sent = self._map(_widened, flat)
+        sent = self._map(_widened, parts)
         self._note_peak(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
         received = self._links.reduce_scatter(sent, found, op)
         return self._map(lambda x: _narrowed(x, dtype), received)
@@ -193,11 +194,11 @@ class NcclCommunicator:
         if array is not None:
             device = self.devices[root - self.local.start]
             check_parts("broadcast", [array], [device], dimensions=None)
-            flat = _flat(array)
         self._begin("broadcast", 0 if array is None else (self.num_shards - 1) * array.nbytes)
         shape, dtype = self._described(array, root)
         size = int(np.prod(shape, dtype=np.int64))
-        received = self._links.broadcast(None if array is None else flat, size, dtype, root)
+        sent = None if array is None else flat(array)
+        received = self._links.broadcast(sent, size, dtype, root)
         return [target.reshape(shape) for target in received]
 
     def together(self, name: str, sent: int) -> contextlib.AbstractContextManager[Links]:
@@ -247,8 +248,10 @@ class NcclCommunicator:
 
     def synchronize(self) -> None:
         """See `Communicator`. With one process there is nothing to wait for."""
-        wait = self._links.finish if self.processes > 1 else self._links.check
-        wait()
+        if self.processes > 1:
+            self._links.finish()
+        else:
+            self._links.check()
 
     def check(self) -> None:
         """Raise an error of NCCL, or the loss of a process. See `Communicator`."""
@@ -258,10 +261,10 @@ class NcclCommunicator:
 
     def close(self) -> None:
         """Wait for earlier collectives, then leave together with the other processes."""
-        closed, self._closed = self._closed, True
-        links, store = self._links, self._links.store
-        if closed:
+        if self._closed:
             return
+        self._closed = True
+        links, store = self._links, self._links.store
         if links.broken is None:
             links.finish()
             if self.mapped is not None:
@@ -372,14 +375,6 @@ class NcclCommunicator:
             row[2 : 2 + array.ndim] = array.shape
         char, ndim, *shape = self._host_rows([row] * len(self.local))[root].tolist()
         return tuple(shape[:ndim]), np.dtype(chr(char))
-
-
-def _flat(array: Array) -> Array:
-    """The array as 1-D and contiguous: a view if possible."""
-    if array.ndim == 1 and array.flags.c_contiguous:
-        return array
-    with on_device(device_of(array)) as xp:
-        return xp.ascontiguousarray(array).reshape(-1)
 
 
 def _widened(array: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, array_module, device_of
+from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
 
 Op = Literal["sum", "min", "max", "or"]
 
@@ -289,6 +289,14 @@ def starts_of(sizes: Sequence[int]) -> list[int]:
     for size in sizes:
         starts.append(starts[-1] + size)
     return starts
+
+
+def flat(array: Array) -> Array:
+    """The array as 1-D and contiguous: a view if possible."""
+    if array.ndim == 1 and array.flags.c_contiguous:
+        return array
+    with on_device(device_of(array)) as xp:
+        return xp.ascontiguousarray(array).reshape(-1)
 
 
 def split(array: Array, sizes: Sequence[int]) -> list[Array]:
