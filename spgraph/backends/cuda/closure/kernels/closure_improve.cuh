@@ -45,7 +45,7 @@ DEVICE bool improve_as(T* address, T value, T& stored) {
         return changes(from_bits<T>(atomic_best<LEAST>(address, value)), value);
     } else {
         // the aligned word around it: an allocation never ends inside one
-        typedef typename BitsOf<(sizeof(T) < 4 ? 4 : sizeof(T))>::type W;
+        typedef Word<T> W;
         const u64 place = (u64)address;
         W* const word = global((W*)(place & ~(u64)(sizeof(W) - 1)));
         const int shift = (int)(place & (sizeof(W) - 1)) * 8;

@@ -5,36 +5,30 @@ struct alignas(16) Quad {
     u32 x[4];
 };
 
+// The integers of so many bytes.
 template <int BYTES>
-struct BitsOf;
-template <>
-struct BitsOf<1> {
-    typedef u8 type;
-};
-template <>
-struct BitsOf<2> {
-    typedef u16 type;
-};
-template <>
-struct BitsOf<4> {
-    typedef u32 type;
-};
-template <>
-struct BitsOf<8> {
-    typedef u64 type;
-};
+DEVICE auto unsigned_of() {
+    if constexpr (BYTES == 1)
+        return u8();
+    else if constexpr (BYTES == 2)
+        return u16();
+    else if constexpr (BYTES == 4)
+        return u32();
+    else if constexpr (BYTES == 8)
+        return u64();
+}
 template <int BYTES>
-struct SignedOf;
-template <>
-struct SignedOf<4> {
-    typedef int type;
-};
-template <>
-struct SignedOf<8> {
-    typedef i64 type;
-};
+DEVICE auto signed_of() {
+    if constexpr (BYTES == 4)
+        return int();
+    else if constexpr (BYTES == 8)
+        return i64();
+}
 template <class T>
-using Bits = typename BitsOf<sizeof(T)>::type;
+using Bits = decltype(unsigned_of<sizeof(T)>());
+// What holds a value and can be changed by atomics.
+template <class T>
+using Word = decltype(unsigned_of<(sizeof(T) < 4 ? 4 : sizeof(T))>());
 
 // The bits of a value as an unsigned integer of its width, and back.
 template <class T>

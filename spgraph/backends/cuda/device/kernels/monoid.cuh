@@ -50,7 +50,7 @@ DEVICE void combine_in_word(W* word, int shift, Z value) {
 // that were there. Of floats, which are no NaN, -0.0 counts as 0.0.
 template <bool LEAST_, class T>
 DEVICE Bits<T> atomic_best(T* address, T value) {
-    typedef typename SignedOf<sizeof(T)>::type S;
+    typedef decltype(signed_of<sizeof(T)>()) S;
     typedef Bits<T> B;
     constexpr bool floating = (double)(T)0.5 == 0.5;
     if constexpr (floating) value = value + (T)0;
@@ -74,7 +74,7 @@ DEVICE void combine_as(T* address, T value) {
     } else if constexpr (bitwise || sizeof(T) < 4) {
         // the aligned word around it: an allocation never ends inside one
         typedef Bits<T> B;
-        typedef typename BitsOf<(sizeof(T) < 4 ? 4 : sizeof(T))>::type W;
+        typedef Word<T> W;
         u64 place = (u64)address;
         W* word = (W*)(place & ~(u64)(sizeof(W) - 1));
         int shift = (int)(place & (sizeof(W) - 1)) * 8;

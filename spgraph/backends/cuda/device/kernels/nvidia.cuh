@@ -26,88 +26,56 @@ DEVICE u32 reduce_add(u32 value) { return __reduce_add_sync(FULL_WARP, value); }
 DEVICE u32 reduce_or(u32 value) { return __reduce_or_sync(FULL_WARP, value); }
 template <class T>
 DEVICE T shuffle(T value, int source) {
-    if constexpr (sizeof(T) == 8)
-        return from_bits<T>(__shfl_sync(FULL_WARP, to_bits(value), source));
-    else
-        return from_bits<T>((Bits<T>)__shfl_sync(FULL_WARP, (u32)to_bits(value), source));
+    return from_bits<T>((Bits<T>)__shfl_sync(FULL_WARP, (Word<T>)to_bits(value), source));
 }
 template <class T>
 DEVICE T shuffle_xor(T value, int distance) {
-    if constexpr (sizeof(T) == 8)
-        return from_bits<T>(__shfl_xor_sync(FULL_WARP, to_bits(value), distance));
-    else
-        return from_bits<T>((Bits<T>)__shfl_xor_sync(FULL_WARP, (u32)to_bits(value), distance));
+    return from_bits<T>((Bits<T>)__shfl_xor_sync(FULL_WARP, (Word<T>)to_bits(value), distance));
 }
 template <class T>
 DEVICE T shuffle_up(T value, int distance) {
-    if constexpr (sizeof(T) == 8)
-        return from_bits<T>(__shfl_up_sync(FULL_WARP, to_bits(value), distance));
-    else
-        return from_bits<T>((Bits<T>)__shfl_up_sync(FULL_WARP, (u32)to_bits(value), distance));
+    return from_bits<T>((Bits<T>)__shfl_up_sync(FULL_WARP, (Word<T>)to_bits(value), distance));
 }
 
 // ---- memory that other threads, blocks and GPUs change ------------------------------------------
 
-#define MEMORY_ACCESS(NAME, ORDER)                                                                 \
-    DEVICE u32 NAME##_bits(const u8* p) {                                                          \
-        u32 x;                                                                                     \
-        asm volatile("ld." ORDER ".u8 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                   \
-        return x;                                                                                  \
-    }                                                                                              \
-    DEVICE u32 NAME##_bits(const u16* p) {                                                         \
-        u32 x;                                                                                     \
-        asm volatile("ld." ORDER ".u16 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                  \
-        return x;                                                                                  \
-    }                                                                                              \
-    DEVICE u32 NAME##_bits(const u32* p) {                                                         \
-        u32 x;                                                                                     \
-        asm volatile("ld." ORDER ".u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");                  \
-        return x;                                                                                  \
-    }                                                                                              \
-    DEVICE u64 NAME##_bits(const u64* p) {                                                         \
-        u64 x;                                                                                     \
-        asm volatile("ld." ORDER ".u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");                  \
+// A type in memory, the register that holds it, and what PTX calls both.
+#define ALL_WIDTHS(ACCESS, NAME, ORDER)                                                            \
+    ACCESS(NAME, ORDER, u8, u32, "u8", "r")                                                        \
+    ACCESS(NAME, ORDER, u16, u32, "u16", "r")                                                      \
+    ACCESS(NAME, ORDER, u32, u32, "u32", "r")                                                      \
+    ACCESS(NAME, ORDER, u64, u64, "u64", "l")
+#define LOAD(NAME, ORDER, TYPE, WIDE, WIDTH, REGISTER)                                             \
+    DEVICE WIDE NAME##_bits(const TYPE* p) {                                                       \
+        WIDE x;                                                                                    \
+        asm volatile("ld." ORDER "." WIDTH " %0, [%1];" : "=" REGISTER(x) : "l"(p) : "memory");    \
         return x;                                                                                  \
     }
-MEMORY_ACCESS(load_relaxed, "relaxed.gpu")
-MEMORY_ACCESS(load_acquire, "acquire.gpu")
-MEMORY_ACCESS(load_lagging, "relaxed.cta")
-#undef MEMORY_ACCESS
-
-#define MEMORY_ACCESS(NAME, ORDER)                                                                 \
-    DEVICE void NAME##_bits(u8* p, u32 x) {                                                        \
-        asm volatile("st." ORDER ".u8 [%0], %1;" ::"l"(p), "r"(x) : "memory");                     \
-    }                                                                                              \
-    DEVICE void NAME##_bits(u16* p, u32 x) {                                                       \
-        asm volatile("st." ORDER ".u16 [%0], %1;" ::"l"(p), "r"(x) : "memory");                    \
-    }                                                                                              \
-    DEVICE void NAME##_bits(u32* p, u32 x) {                                                       \
-        asm volatile("st." ORDER ".u32 [%0], %1;" ::"l"(p), "r"(x) : "memory");                    \
-    }                                                                                              \
-    DEVICE void NAME##_bits(u64* p, u64 x) {                                                       \
-        asm volatile("st." ORDER ".u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");                    \
+#define STORE(NAME, ORDER, TYPE, WIDE, WIDTH, REGISTER)                                            \
+    DEVICE void NAME##_bits(TYPE* p, WIDE x) {                                                     \
+        asm volatile("st." ORDER "." WIDTH " [%0], %1;" ::"l"(p), REGISTER(x) : "memory");         \
     }
-MEMORY_ACCESS(store_relaxed, "relaxed.gpu")
-MEMORY_ACCESS(store_release, "release.gpu")
-#undef MEMORY_ACCESS
+ALL_WIDTHS(LOAD, load_relaxed, "relaxed.gpu")
+ALL_WIDTHS(LOAD, load_acquire, "acquire.gpu")
+ALL_WIDTHS(LOAD, load_lagging, "relaxed.cta")
+ALL_WIDTHS(STORE, store_relaxed, "relaxed.gpu")
+ALL_WIDTHS(STORE, store_release, "release.gpu")
+#undef LOAD
+#undef STORE
 
 // *p for memory that no one writes during the launch and that is read once: it takes no place in
 // the cache.
-#define LOAD_ONCE(TYPE, WIDTH, FORMAT)                                                             \
+#define LOAD_ONCE(TYPE, WIDE, WIDTH, REGISTER)                                                     \
     DEVICE TYPE load_once_bits(const TYPE* p) {                                                    \
-        TYPE x;                                                                                    \
-        asm("ld.global.nc.L1::no_allocate." WIDTH " %0, [%1];" : FORMAT(x) : "l"(p));              \
-        return x;                                                                                  \
+        WIDE x;                                                                                    \
+        asm("ld.global.nc.L1::no_allocate." WIDTH " %0, [%1];" : "=" REGISTER(x) : "l"(p));        \
+        return (TYPE)x;                                                                            \
     }
-LOAD_ONCE(u16, "u16", "=h")
-LOAD_ONCE(u32, "u32", "=r")
-LOAD_ONCE(u64, "u64", "=l")
+LOAD_ONCE(u8, u32, "u8", "r")
+LOAD_ONCE(u16, u16, "u16", "h")
+LOAD_ONCE(u32, u32, "u32", "r")
+LOAD_ONCE(u64, u64, "u64", "l")
 #undef LOAD_ONCE
-DEVICE u8 load_once_bits(const u8* p) {
-    u32 x;
-    asm("ld.global.nc.L1::no_allocate.u8 %0, [%1];" : "=r"(x) : "l"(p));
-    return (u8)x;
-}
 
 // Nanoseconds of the device's clock; it ticks about once a microsecond.
 DEVICE u64 globaltimer() {
@@ -164,26 +132,21 @@ DEVICE Shared shared_address(const void* p) {
                  : "l"(p));
     return address;
 }
-#define SHARED_ACCESS(TYPE, WIDE, WIDTH, FORMAT)                                                   \
-    DEVICE WIDE load_shared_bits(Shared p, TYPE) {                                                 \
+#define LOAD(NAME, ORDER, TYPE, WIDE, WIDTH, REGISTER)                                             \
+    DEVICE WIDE NAME##_bits(Shared p, TYPE) {                                                      \
         WIDE x;                                                                                    \
-        asm volatile("ld.shared." WIDTH " %0, [%1];" : FORMAT(x) : "r"(p) : "memory");             \
+        asm volatile("ld." ORDER "." WIDTH " %0, [%1];" : "=" REGISTER(x) : "r"(p) : "memory");    \
         return x;                                                                                  \
     }
-#define SHARED_STORE(TYPE, WIDE, WIDTH, FORMAT)                                                    \
-    DEVICE void store_shared_bits(Shared p, TYPE, WIDE x) {                                        \
-        asm volatile("st.shared." WIDTH " [%0], %1;" ::"r"(p), FORMAT(x) : "memory");              \
+#define STORE(NAME, ORDER, TYPE, WIDE, WIDTH, REGISTER)                                            \
+    DEVICE void NAME##_bits(Shared p, TYPE, WIDE x) {                                              \
+        asm volatile("st." ORDER "." WIDTH " [%0], %1;" ::"r"(p), REGISTER(x) : "memory");         \
     }
-SHARED_ACCESS(u8, u32, "u8", "=r")
-SHARED_ACCESS(u16, u32, "u16", "=r")
-SHARED_ACCESS(u32, u32, "u32", "=r")
-SHARED_ACCESS(u64, u64, "u64", "=l")
-SHARED_STORE(u8, u32, "u8", "r")
-SHARED_STORE(u16, u32, "u16", "r")
-SHARED_STORE(u32, u32, "u32", "r")
-SHARED_STORE(u64, u64, "u64", "l")
-#undef SHARED_ACCESS
-#undef SHARED_STORE
+ALL_WIDTHS(LOAD, load_shared, "shared")
+ALL_WIDTHS(STORE, store_shared, "shared")
+#undef LOAD
+#undef STORE
+#undef ALL_WIDTHS
 
 // From here on for devices of compute capability 9.0 and later: others must not call it.
 DEVICE u32 add_shared(Shared p, u32 value) {
