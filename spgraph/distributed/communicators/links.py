@@ -17,7 +17,8 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array, import_cupy, on_device
 from spgraph.distributed.communicators import watchdog
-from spgraph.distributed.communicators.protocol import Op, split, starts_of
+from spgraph.distributed.communicators.checks import Op
+from spgraph.distributed.communicators.protocol import split, starts_of
 from spgraph.distributed.communicators.store import TcpStore
 from spgraph.distributed.communicators.timeouts import Timeouts
 from spgraph.errors import BackendUnavailable, CommunicationError
@@ -121,13 +122,13 @@ class Links:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def all_gather(self, parts: Sequence[Array], sizes: list[int]) -> list[Array]:
+    def all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
         """The parts of all shards joined, in new arrays; sizes[q] elements come from shard q."""
         each, total, byte = parts[0].dtype.itemsize, sum(sizes), self.nccl.NCCL_UINT8
         received = self.empty([total] * len(parts), parts[0].dtype)
         if total == 0:
             return received
-        equal = sizes.count(sizes[0]) == len(sizes)
+        equal = len(set(sizes)) == 1
         starts = [] if equal else starts_of(sizes)
         with self:  # NCCL runs the broadcasts of a group concurrently
             for link, part, target in self._each(parts, received):
@@ -193,23 +194,6 @@ class Links:
                         link.comm.reduce(
                             at, here if q == link.shard else 0, size, kind, how, q, stream
                         )
-        return received
-
-    def broadcast(self, array: Array | None, size: int, dtype: np.dtype, root: int) -> list[Array]:
-        """New arrays with the `size` elements of `array`, which shard `root` has."""
-        received = self.empty([size] * len(self.links), dtype)
-        if size:
-            with self:
-                for link, target in self._each(received):
-                    source = array if array is not None and link.shard == root else target
-                    link.comm.broadcast(
-                        source.data.ptr,
-                        target.data.ptr,
-                        target.nbytes,
-                        self.nccl.NCCL_UINT8,
-                        root,
-                        link.stream(),
-                    )
         return received
 
     def empty(self, counts: Sequence[int], dtype: np.dtype) -> list[Array]:

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, check_device, device_of, on_device
-from spgraph.distributed.communicators.protocol import (
-    Op,
-    check_matrix,
-    check_op,
-    check_own_sizes,
-    check_parts,
-    check_root,
-    check_sizes,
-    check_slices,
-    check_sources,
-    check_values,
-    flat,
-    fold,
-    split,
-)
-from spgraph.distributed.communicators.readback import Readback
+from spgraph.distributed.communicators.checks import Op
+from spgraph.distributed.communicators.protocol import Communicator, fold, split
 
 
-class LocalCommunicator:
+class LocalCommunicator(Communicator):
     """A `Communicator` of one process: any number of shards on the CPU or on GPUs, also several on
     one GPU.
 
@@ -44,9 +29,6 @@ class LocalCommunicator:
     """
 
     name = "local"
-    processes = 1
-    rank = 0
-    peak_bytes = 0
 
     def __init__(self, shards: int, devices: Sequence[str] | None = None) -> None:
         if shards < 1:
@@ -58,136 +40,45 @@ class LocalCommunicator:
             )
         if "cpu" in names and len(set(names)) > 1:
             raise ValueError(f"LocalCommunicator: devices: a CPU beside GPUs: {names}")
-        self.num_shards = shards
-        self.local = range(shards)
-        self.devices = tuple(names)
-        self.bytes_sent = 0
-        self.calls = 0
+        super().__init__(shards, range(shards), names)
         self._gpus = [] if "cpu" in names else sorted(set(names))
-        self._events = [self._event(device) for device in self._gpus]
-        self._readback = Readback(self.devices)
+        self._events: list[Any] = []
+        for device in self._gpus:
+            with on_device(device) as cupy:
+                self._events.append(cupy.cuda.Event(disable_timing=True))
 
-    def all_gather(
-        self, parts: Sequence[Array], *, sizes: Sequence[int] | None = None
-    ) -> list[Array]:
-        """All parts joined; shards on one device get the same array. See `Communicator`."""
-        check_parts("all_gather", parts, self.devices)
-        if sizes is not None:
-            found = check_sizes("all_gather", sizes, self.num_shards)
-            check_own_sizes("all_gather", parts, found, self.local)
-        self._count((self.num_shards - 1) * sum(part.nbytes for part in parts))
-        with self._ordered(parts) as flat:
-            joined = {device: _joined(flat, device) for device in set(self.devices)}
+    # --- collectives ------------------------------------------------------------------------------
+
+    # Copies run on the stream of their target. It first waits for those of the sources; after the
+    # copies they wait for it, so that no source is overwritten or freed before it is copied.
+
+    def _all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+        self._order_streams()
+        joined = {device: _joined(parts, device) for device in set(self.devices)}
+        self._order_streams()
         return [joined[device] for device in self.devices]
 
-    def all_to_all(
-        self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
+    def _all_to_all(
+        self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
     ) -> list[list[Array]]:
-        """result[k][p] is a copy of parts[p][k]. See `Communicator`."""
-        check_matrix("all_to_all", parts, self.devices, self.num_shards)
-        if sizes is not None:
-            check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
-        self._count(
-            sum(part.nbytes for k, row in enumerate(parts) for q, part in enumerate(row) if q != k)
-        )
-        columns = [row[k] for k in self.local for row in parts]
-        with self._ordered(columns) as flat:
-            received = [flat[k * self.num_shards : (k + 1) * self.num_shards] for k in self.local]
-            joined = [_joined(*pair) for pair in zip(received, self.devices, strict=True)]
-        return [
-            split(array, [piece.size for piece in pieces])
-            for array, pieces in zip(joined, received, strict=True)
-        ]
-
-    def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
-        """The reduction; shards on one device get the same array. See `Communicator`."""
-        dtype = check_parts("all_reduce", parts, self.devices, dimensions=None)
-        check_op("all_reduce", op, dtype)
-        shapes = {part.shape for part in parts}
-        if len(shapes) > 1:
-            raise ValueError(f"all_reduce: expected parts of one shape, got {sorted(shapes)}")
-        self._count((self.num_shards - 1) * sum(part.nbytes for part in parts))
-        shape = parts[0].shape
-        with self._ordered(parts) as flat:
-            reduced = {device: _folded(flat, device, op) for device in set(self.devices)}
-        return [reduced[device].reshape(shape) for device in self.devices]
-
-    def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        """Slice q of the reduction for shard q. See `Communicator`."""
-        dtype = check_parts("reduce_scatter", parts, self.devices)
-        check_op("reduce_scatter", op, dtype)
-        found = check_slices("reduce_scatter", parts, sizes, self.num_shards)
-        self._count((self.num_shards - 1) * sum(found) * dtype.itemsize)
-        with self._ordered(parts) as flat:
-            slices = [split(part, found) for part in flat]
-            return [
-                _folded([row[q] for row in slices], device, op)
-                for q, device in enumerate(self.devices)
-            ]
-
-    def broadcast(self, array: Array | None, root: int) -> list[Array]:
-        """Copies of `array`, one a device. See `Communicator`."""
-        check_root("broadcast", array, root, self.num_shards, self.local)
-        check_parts("broadcast", [array], self.devices[root : root + 1], dimensions=None)
-        assert array is not None
-        self._count((self.num_shards - 1) * array.nbytes)
-        with self._ordered([array]) as flat:
-            copies = {device: _joined(flat, device) for device in set(self.devices)}
-        return [copies[device].reshape(array.shape) for device in self.devices]
-
-    def together(self, name: str, sent: int) -> contextlib.AbstractContextManager[Self]:
-        """One after the other: copies have no launch to share. See `Communicator`."""
-        return contextlib.nullcontext(self)
-
-    def all_reduce_host(self, values: np.ndarray, op: Op) -> np.ndarray:
-        """A copy of `values`: there is one process."""
-        self._count(0)
-        return check_values("all_reduce_host", values, op).copy()
-
-    def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
-        """Host copies. See `Communicator`."""
-        check_parts("fetch", arrays, self.devices, dimensions=None)
-        if not self._gpus:
-            return [array.copy() for array in arrays]
-        return self._readback.fetch(arrays, lambda event, _: event.synchronize())
-
-    def tag_graph(self, fingerprint: int) -> None:
-        """Nothing to compare: there is one process."""
-
-    def synchronize(self) -> None:
-        """Nothing to wait for: later work on a device follows the copies in its stream."""
-
-    def check(self) -> None:
-        """Nothing to check: a copy that fails raises."""
-
-    def close(self) -> None:
-        """Nothing has to be waited for: the copies in flight belong to the streams."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _count(self, sent: int) -> None:
-        self.calls += 1
-        self.bytes_sent += sent
-
-    @staticmethod
-    def _event(device: str) -> Any:
-        with on_device(device) as cupy:
-            return cupy.cuda.Event(disable_timing=True)
-
-    @contextlib.contextmanager
-    def _ordered(self, parts: Sequence[Array]) -> Iterator[list[Array]]:
-        """`parts` as 1-D arrays, for copies inside of the context, which run on the stream of their
-        target. That stream first waits for those of the sources; after the copies they wait for
-        it, so that no source is overwritten or freed before it is copied.
-        """
-        pieces = [flat(part) for part in parts]
         self._order_streams()
-        yield pieces
+        columns = zip(*parts, strict=True)
+        joined = [_joined(*pair) for pair in zip(columns, self.devices, strict=True)]
         self._order_streams()
+        return [split(*pair) for pair in zip(joined, sizes, strict=True)]
+
+    def _all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
+        self._order_streams()
+        reduced = {device: _folded(parts, device, op) for device in set(self.devices)}
+        self._order_streams()
+        return [reduced[device] for device in self.devices]
+
+    def _reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
+        self._order_streams()
+        slices = zip(*(split(part, sizes) for part in parts), strict=True)
+        reduced = [_folded(*pair, op) for pair in zip(slices, self.devices, strict=True)]
+        self._order_streams()
+        return reduced
 
     def _order_streams(self) -> None:
         """Every GPU's current stream waits for those of the others. The host does not wait."""

@@ -46,7 +46,7 @@ class Messages:
     """The messages of an mpi4py communicator `comm`, which nothing else uses.
 
     Every call begins with a message of each process to each other one, with the number of the call,
-    its text, and the tag `graph_tag` of the graph: if processes are at different calls, all raise
+    its text, and the tag of the graph: if processes are at different calls, all raise
     CommunicationError. A process that makes no more calls sends a farewell to the others, which
     then no longer wait for it.
     """
@@ -55,10 +55,9 @@ class Messages:
         self.comm, self.timeout = comm, timeout
         self.rank, self.processes = comm.Get_rank(), comm.Get_size()
         self.others = [p for p in range(self.processes) if p != self.rank]
-        self.graph_tag = 0
         self.broken: str | None = None  # why there are no further calls
         self.number = 0  # of calls
-        self._call = "the beginning"
+        self._call, self._tag = "the beginning", 0
         self._byte, self._testall = mpi.BYTE, mpi.Request.Testall
         self._headers = {p: bytearray(HEADER.size + INLINE) for p in self.others}
         # farewells of the others, received while this process waits
@@ -72,34 +71,32 @@ class Messages:
         if self.others:
             atexit.register(self._end)
 
-    def open(self, call: str, given: Sequence[bytes]) -> list[bytes]:
-        """Begin a call: wait until all processes have come to it, and exchange some bytes. given[p]
-        is for process p, of equal size in all processes; the result is what each sends to this one.
+    def open(self, call: str, given: bytes, tag: int) -> list[bytes]:
+        """Begin a call on the graph of this tag: wait until all processes have come to it, and
+        exchange some bytes. The result is what each process has `given`, of equal size.
         """
         self.raise_if_broken()
         self.number += 1
-        self._call = call
-        size = len(given[0])
-        head = HEADER.pack(self.number, self.graph_tag, call.encode())
+        self._call, self._tag = call, tag
+        size = len(given)
+        head = HEADER.pack(self.number, tag, call.encode())
         inline = size <= INLINE
-        receive, send = self.comm.Irecv, self.comm.Isend
+        message, receive, send = head + given if inline else head, self.comm.Irecv, self.comm.Isend
         requests = [receive([self._headers[p], self._byte], p, CALL) for p in self.others]
-        for p in self.others:
-            requests.append(send([head + given[p] if inline else head, self._byte], p, CALL))
+        requests += [send([message, self._byte], p, CALL) for p in self.others]
         self._finish(requests)
         wrong = [p for p in self.others if self._headers[p][: HEADER.size] != head]
         if wrong:
             raise self.failure(self._difference(wrong[0]))
-        received = [given[p] for p in range(self.processes)]
-        for p in self.others:
-            received[p] = bytes(self._headers[p][HEADER.size : HEADER.size + size])
-        if not inline:
-            more = [bytearray(size) for _ in received]
-            self.swap(given, more, MORE)
-            received = [
-                given[p] if p == self.rank else bytes(more[p]) for p in range(self.processes)
-            ]
-        return received
+        received = [given] * self.processes
+        if inline:
+            for p in self.others:
+                received[p] = bytes(self._headers[p][HEADER.size : HEADER.size + size])
+            return received
+        more = [bytearray(size) for _ in received]
+        self.swap(received, more, MORE)
+        more[self.rank][:] = given
+        return list(map(bytes, more))
 
     def swap(self, sent: Sequence[Data], received: Sequence[Data], tag: int = DATA) -> None:
         """Send sent[p] to each other process p, and receive its bytes into received[p]. Both know
@@ -238,7 +235,7 @@ class Messages:
     def _difference(self, process: int) -> str:
         number, tag, text = HEADER.unpack_from(self._headers[process])
         its = text.rstrip(b"\0").decode(errors="replace")
-        if (number, its) == (self.number, self._call[:96]) and tag != self.graph_tag:
+        if (number, its) == (self.number, self._call[:96]) and tag != self._tag:
             return (
                 f"{self._call}, call {self.number}: process {process} makes it with another graph; "
                 "all processes have to call the same functions with the same graph"

@@ -1,21 +1,37 @@
-"""The protocol Communicator, and the checks of arguments that all communicators share."""
+"""Communicator: the collectives of shards, over the few calls in which its kinds differ."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
+from spgraph.distributed.communicators.checks import (
+    Op,
+    check_known_sizes,
+    check_matrix,
+    check_op,
+    check_parts,
+    check_root,
+    check_slices,
+    check_sources,
+    check_values,
+)
+from spgraph.distributed.communicators.readback import Readback
+from spgraph.errors import CommunicationError
 
-Op = Literal["sum", "min", "max", "or"]
+NOTHING = contextlib.nullcontext()
+HEADER = 16  # 64-bit words that describe the array of a broadcast
 
 
-class Communicator(Protocol):
+class Communicator:
     """How the shards 0..num_shards - 1 exchange arrays.
 
     A process has the shards `local`, a contiguous range; every list of arrays has one item for each
@@ -35,17 +51,30 @@ class Communicator(Protocol):
       have to be exchanged between processes are waited for by the host.
     - A failure of a device, of the library or of another process raises
       `spgraph.errors.CommunicationError`, after which the communicator cannot be used any more.
+
+    The methods here check arguments, count, and agree on sizes. Each kind implements `_all_gather`,
+    `_all_to_all`, `_all_reduce` and `_reduce_scatter` of 1-D contiguous arrays of known sizes; and,
+    for several processes, `_rows`, by which they agree.
     """
 
     name: str  # "local", "nccl" or "mpi"
     num_shards: int
     local: range
     devices: tuple[str, ...]  # full names, one for each local shard
-    processes: int
-    rank: int  # of this process
-    bytes_sent: int  # by local shards to other shards, payload only, since the beginning
-    calls: int  # collectives since the beginning
-    peak_bytes: int  # largest total of the buffers that the communicator has kept for itself
+    processes: int = 1
+    rank: int = 0  # of this process
+    bytes_sent: int = 0  # by local shards to other shards, payload only, since the beginning
+    calls: int = 0  # collectives since the beginning
+    peak_bytes: int = 0  # largest total of the buffers that the communicator has kept for itself
+
+    compares_sizes = False  # whether processes compare sizes that they were given
+    _graph_tag = 0
+
+    def __init__(self, num_shards: int, local: range, devices: Sequence[str]) -> None:
+        self.num_shards, self.local, self.devices = num_shards, local, tuple(devices)
+        self._readback = Readback(devices)
+
+    # --- collectives ------------------------------------------------------------------------------
 
     def all_gather(
         self, parts: Sequence[Array], *, sizes: Sequence[int] | None = None
@@ -54,7 +83,18 @@ class Communicator(Protocol):
 
         Sizes may differ between shards. `sizes`, one a shard, saves their exchange.
         """
-        ...
+        dtype = check_parts("all_gather", parts, self.devices)
+        facts: tuple[object, ...] = ()
+        if sizes is not None:
+            sizes = check_known_sizes("all_gather", parts, sizes, self.num_shards, self.local)
+            facts = "of", dtype, sizes
+        sent = (self.num_shards - 1) * sum(part.nbytes for part in parts)
+        with self._call("all_gather", sent, *facts):
+            if sizes is None:
+                sizes = [
+                    n for (n,) in self._all_sizes("all_gather", [[x.size] for x in parts], dtype)
+                ]
+            return self._all_gather([flat(part) for part in parts], sizes)
 
     def all_to_all(
         self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
@@ -65,39 +105,90 @@ class Communicator(Protocol):
         `sizes`, where sizes[k][p] elements come to local shard k from shard p, saves their
         exchange: for arrays that are sent in pairs only the first needs it.
         """
-        ...
+        dtype = check_matrix("all_to_all", parts, self.devices, self.num_shards)
+        if sizes is not None:
+            sizes = check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
+        own = sum(parts[k][shard].nbytes for k, shard in enumerate(self.local))
+        sent = sum(part.nbytes for row in parts for part in row) - own
+        with self._call("all_to_all", sent):
+            if sizes is None or self.compares_sizes:
+                rows = [[part.size for part in row] for row in parts]
+                table = self._all_sizes("all_to_all", rows, dtype)
+                coming = [[row[shard] for row in table] for shard in self.local]
+                if sizes is not None and coming != sizes:
+                    raise self.failure(
+                        f"all_to_all: sizes: expected {sizes}, but the others send {coming}"
+                    )
+                sizes = coming
+            return self._all_to_all([[flat(part) for part in row] for row in parts], sizes)
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         """For each local shard: the parts of all shards, of one shape, reduced by `op`."""
-        ...
+        dtype = check_parts("all_reduce", parts, self.devices, dimensions=None)
+        check_op("all_reduce", op, dtype)
+        shape = parts[0].shape
+        if any(part.shape != shape for part in parts):
+            raise ValueError(f"all_reduce: expected parts of one shape, got {shape} and others")
+        sent = (self.num_shards - 1) * sum(part.nbytes for part in parts)
+        with self._call("all_reduce", sent, op, "of", dtype, shape):
+            reduced = self._all_reduce([flat(part) for part in parts], op)
+        return [array.reshape(shape) for array in reduced]
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
         """For local shard q: slice q of the reduction of all parts.
 
         Every part is 1-D of sum(sizes) elements; slice q has sizes[q], the slices stand in order.
         """
-        ...
+        dtype = check_parts("reduce_scatter", parts, self.devices)
+        check_op("reduce_scatter", op, dtype)
+        sizes = check_slices("reduce_scatter", parts, sizes, self.num_shards)
+        sent = sum(sum(sizes) - sizes[q] for q in self.local) * dtype.itemsize
+        with self._call("reduce_scatter", sent, op, "of", dtype, sizes):
+            return self._reduce_scatter([flat(part) for part in parts], sizes, op)
 
     def broadcast(self, array: Array | None, root: int) -> list[Array]:
         """For each local shard: a copy of the `array` of shard `root`.
 
         Only the process that drives shard `root` gives the array; shape and type travel with it.
         """
-        ...
+        check_root("broadcast", array, root, self.num_shards, self.local)
+        if array is not None:
+            device = self.devices[root - self.local.start]
+            check_parts("broadcast", [array], [device], dimensions=None)
+        with self._call(
+            "broadcast", 0 if array is None else (self.num_shards - 1) * array.nbytes, root
+        ):
+            shape, dtype = self._described(array, root)
+            parts = []
+            for shard, device in zip(self.local, self.devices, strict=True):
+                with on_device(device) as xp:
+                    sends = shard == root and array is not None
+                    parts.append(flat(array) if sends else xp.empty(0, dtype))
+            sizes = [0] * self.num_shards
+            sizes[root] = math.prod(shape)
+            return [whole.reshape(shape) for whole in self._all_gather(parts, sizes)]
 
     def together(self, name: str, sent: int) -> AbstractContextManager[Any]:
         """Collectives that start together at the end of the context, in as few launches as the
         library can; until then their results are undefined. They are methods of what the context
-        gives, `all_gather` and `all_to_all` of 1-D contiguous arrays with `sizes`, unchecked, and
-        count as one call, `name`, of `sent` bytes.
+        gives, `all_gather` and `all_to_all` of 1-D contiguous arrays with `sizes`, and count as one
+        call, `name`, of `sent` bytes where they start together; there they are unchecked.
         """
-        ...
+        return contextlib.nullcontext(self)  # one after the other: no launch to share
+
+    # --- numbers on the host ----------------------------------------------------------------------
 
     def all_reduce_host(self, values: np.ndarray, op: Op) -> np.ndarray:
         """`values` of all processes reduced by `op`, on the host, such as counts by which a loop
         ends. `values`, 1-D of int64 or float64, is the contribution of all shards of this process.
         """
-        ...
+        check_values("all_reduce_host", values, op)
+        with self._call("all_reduce_host", 0, op, "of", values.size, values.dtype):
+            if self._all_local:
+                self.check()  # `values` may depend on results of collectives
+                return values.copy()
+            rows = self._rows(np.ascontiguousarray(values).view(np.int64))
+        return fold(list(rows.view(values.dtype)), op)
 
     def fetch(self, arrays: Sequence[Array]) -> list[np.ndarray]:
         """Host copies of small arrays, one for each local shard, with one wait for all devices.
@@ -105,172 +196,139 @@ class Communicator(Protocol):
         Unlike `array.get()` it ends with an error where a collective that the arrays depend on
         cannot complete.
         """
-        ...
+        check_parts("fetch", arrays, self.devices, dimensions=None)
+        self._check_usable()
+        if self.devices[0] == "cpu":
+            return [array.copy() for array in arrays]
+        return self._readback.fetch(arrays, self.wait)
+
+    # --- state ------------------------------------------------------------------------------------
 
     def tag_graph(self, fingerprint: int) -> None:
         """Tag the calls that follow with the fingerprint of a graph, below 2^63. Processes that
         make the same call with different tags get CommunicationError where the communicator
         compares.
         """
-        ...
+        self._graph_tag = fingerprint
+
+    def wait(self, event: Any, device: str) -> None:
+        """Wait on the host until a CUDA event of `device` has happened. CommunicationError when it
+        cannot happen, as `fetch`.
+        """
+        event.synchronize()
 
     def synchronize(self) -> None:
         """Wait until earlier collectives are done; raise their errors. Until then their results may
         be wrong, if a process is lost: call it before a result is handed to the user.
         """
-        ...
+        self.check()
 
     def check(self) -> None:
         """Raise the error of an earlier collective, if there is one by now. Does not wait."""
-        ...
+        self._check_usable()
+
+    def failure(self, reason: str) -> CommunicationError:
+        """The error to raise where this process cannot go on. The communicator cannot be used any
+        more; the other processes get CommunicationError with `reason`.
+        """
+        return CommunicationError(reason)
 
     def close(self) -> None:
         """Free what the communicator holds, once earlier collectives are done. May be repeated."""
-        ...
 
-    def __enter__(self) -> Self: ...
+    def leave(self, reason: str, error: BaseException | None = None) -> None:
+        """Make no more calls; does not wait. The others get CommunicationError with `reason`
+        instead of waiting for this process, which leaves by an `error`, if there is one.
+        """
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        if error is None:
+            self.close()
+        else:  # the others must not wait for a process that has left
+            self.leave(f"{type(error).__name__}: {error}", error)
 
+    # --- what the kinds of communicators implement ------------------------------------------------
 
-def check_parts(
-    name: str, parts: Sequence[Array], devices: Sequence[str], *, dimensions: int | None = 1
-) -> np.dtype:
-    """The element type of `parts`, one for each local shard and on its device."""
-    if len(parts) != len(devices):
-        raise ValueError(
-            f"{name}: parts: expected one array for each local shard, {len(devices)}, "
-            f"got {len(parts)}"
-        )
-    dtype: np.dtype | None = None
-    for part, device in zip(parts, devices, strict=True):
-        if dtype is None:
-            dtype = part.dtype
-            if dtype.kind not in "biuf" or dtype.itemsize > 8:
-                raise TypeError(f"{name}: expected bool, integers or floats, got {dtype}")
-        if part.dtype != dtype:
-            raise TypeError(
-                f"{name}: expected one type in all shards, got {dtype} and {part.dtype}"
-            )
-        if dimensions is not None and part.ndim != dimensions:
-            raise ValueError(f"{name}: expected 1-D arrays, got the shape {part.shape}")
-        if device_of(part) != device:
-            raise ValueError(
-                f"{name}: expected an array on the shard's device {device}, got one on "
-                f"{device_of(part)}; move it there first"
-            )
-    assert dtype is not None  # every process drives at least one shard
-    return dtype
+    def _all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+        """As `all_gather`."""
+        raise NotImplementedError
 
+    def _all_to_all(
+        self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
+    ) -> list[list[Array]]:
+        """As `all_to_all`."""
+        raise NotImplementedError
 
-def check_matrix(
-    name: str, parts: Sequence[Sequence[Array]], devices: Sequence[str], shards: int
-) -> np.dtype:
-    """The element type of parts[k][q], which local shard k sends to shard q."""
-    if len(parts) != len(devices) or any(len(row) != shards for row in parts):
-        raise ValueError(
-            f"{name}: parts: expected {shards} arrays for each of {len(devices)} local shards, "
-            f"got {[len(row) for row in parts]}"
-        )
-    flat = [part for row in parts for part in row]
-    return check_parts(name, flat, [device for device in devices for _ in range(shards)])
+    def _all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
+        """As `all_reduce`."""
+        raise NotImplementedError
 
+    def _reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
+        """As `reduce_scatter`."""
+        raise NotImplementedError
 
-def check_sizes(name: str, sizes: Sequence[int], shards: int) -> list[int]:
-    """`sizes` as a list of integers, one a shard."""
-    found = [int(size) for size in sizes]
-    if len(found) != shards or min(found) < 0:
-        raise ValueError(f"{name}: sizes: expected {shards} sizes, one a shard, got {found}")
-    return found
+    def _rows(self, row: np.ndarray) -> np.ndarray:
+        """The `row` of 64-bit numbers of every process, of one size, on the host."""
+        raise NotImplementedError
 
+    def _check_usable(self) -> None:
+        """Raise CommunicationError if a call has failed before."""
 
-def check_own_sizes(name: str, parts: Sequence[Array], sizes: Sequence[int], local: range) -> None:
-    """Check that every local part has the size in `sizes`."""
-    for shard, part in zip(local, parts, strict=True):
-        if part.size != sizes[shard]:
-            raise ValueError(
-                f"{name}: sizes[{shard}] is {sizes[shard]}, but the part has {part.size} elements"
-            )
+    def _call(self, name: str, sent: int, *facts: object) -> AbstractContextManager[Any]:
+        """The context of a collective that sends so many bytes. `facts`, words and values, have to
+        be the same in all processes.
+        """
+        self._check_usable()
+        self.calls += 1
+        self.bytes_sent += sent
+        return NOTHING
 
+    def _note_peak(self, temporary: int) -> None:
+        """Temporary arrays of a call take so many bytes on a device."""
+        self.peak_bytes = max(self.peak_bytes, temporary)
 
-def check_sources(
-    name: str,
-    parts: Sequence[Sequence[Array]],
-    sizes: Sequence[Sequence[int]],
-    shards: int,
-    local: range,
-) -> list[list[int]]:
-    """`sizes` as integers, checked: sizes[k][p] come to local shard k from shard p."""
-    found = [check_sizes(name, row, shards) for row in sizes]
-    if len(found) != len(local):
-        raise ValueError(f"{name}: sizes: expected a row for each local shard, got {len(found)}")
-    for k, row in enumerate(found):
-        for sender, given in zip(local, parts, strict=True):
-            size = given[local[k]].size
-            if row[sender] != size:
-                raise ValueError(
-                    f"{name}: sizes[{k}][{sender}] is {row[sender]}, but the part has {size} "
-                    "elements"
-                )
-    return found
+    # --- agreement --------------------------------------------------------------------------------
 
+    @property
+    def _all_local(self) -> bool:
+        return len(self.local) == self.num_shards
 
-def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], shards: int) -> list[int]:
-    """`sizes` as integers that sum up to the size of every part."""
-    found = check_sizes(name, sizes, shards)
-    for part in parts:
-        if part.size != sum(found):
-            raise ValueError(
-                f"{name}: expected parts of sum(sizes) = {sum(found)} elements, got {part.size}"
-            )
-    return found
+    def _all_sizes(self, name: str, sizes: list[list[int]], dtype: np.dtype) -> list[list[int]]:
+        """The lists of all shards, of one length; `sizes` are those of the local shards. TypeError
+        if the shards have different types.
+        """
+        if self._all_local:
+            return sizes
+        rows = self._rows(np.array([type_code(dtype), *itertools.chain(*sizes)]))
+        if (rows[:, 0] != rows[0, 0]).any():
+            raise TypeError(f"{name}: expected one type in all shards, got different ones")
+        return rows[:, 1:].reshape(self.num_shards, -1).tolist()
 
-
-def check_root(name: str, array: Array | None, root: int, shards: int, local: range) -> None:
-    """Check that `root` is a shard, and that only its process gives the array."""
-    if not 0 <= root < shards:
-        raise ValueError(f"{name}: root: expected a shard of 0..{shards - 1}, got {root}")
-    if (array is not None) != (root in local):
-        raise ValueError(
-            f"{name}: the process that drives shard {root} gives the array, the others give None"
-        )
-
-
-def check_op(name: str, op: str, dtype: np.dtype) -> None:
-    """Check that `op` is a reduction and defined for `dtype`."""
-    if op not in get_args(Op):
-        raise ValueError(f"{name}: op: expected one of {get_args(Op)}, got {op!r}")
-    if op == "or" and dtype.kind == "f":
-        raise TypeError(f"{name}: op 'or' combines bits: expected integers or bool, got {dtype}")
-    if op == "sum" and dtype.kind == "b":
-        raise TypeError(f"{name}: a sum of bool: give integers to count, or op 'or'")
-
-
-def check_values(name: str, values: np.ndarray, op: str) -> np.ndarray:
-    """`values`, checked for `all_reduce_host`."""
-    if values.ndim != 1 or values.dtype not in (np.dtype(np.int64), np.dtype(np.float64)):
-        raise TypeError(
-            f"{name}: values: expected a 1-D NumPy array of int64 or float64, got "
-            f"{values.ndim}-D {values.dtype}"
-        )
-    check_op(name, op, values.dtype)
-    return values
+    def _described(self, array: Array | None, root: int) -> tuple[tuple[int, ...], np.dtype]:
+        """The shape and type of the array of a broadcast, in every process."""
+        if array is not None and self._all_local:
+            return array.shape, array.dtype
+        row = np.zeros(HEADER, np.int64)
+        if array is not None:
+            if array.ndim > HEADER - 2:
+                raise ValueError(f"broadcast: at most {HEADER - 2} dimensions, got {array.ndim}")
+            row[:2] = ord(array.dtype.char), array.ndim
+            row[2 : 2 + array.ndim] = array.shape
+        char, ndim, *shape = self._rows(row)[root // len(self.local)].tolist()
+        return tuple(shape[:ndim]), np.dtype(chr(char))
 
 
 def type_code(dtype: np.dtype) -> int:
     """A number for each element type, the same in every process."""
     return ord(dtype.kind) << 8 | dtype.itemsize
-
-
-def check_one_type(name: str, codes: np.ndarray) -> None:
-    """Check that all shards have one type; `codes` are their `type_code`s."""
-    if (codes != codes[0]).any():
-        raise TypeError(f"{name}: expected one type in all shards, got different ones")
 
 
 def fold(pieces: Sequence[Array], op: Op) -> Array:

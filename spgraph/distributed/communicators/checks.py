@@ -1,0 +1,140 @@
+"""Checks of the arguments of collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from spgraph.containers.storage.arrays import Array, device_of
+
+Op = Literal["sum", "min", "max", "or"]
+
+
+def check_parts(
+    name: str, parts: Sequence[Array], devices: Sequence[str], *, dimensions: int | None = 1
+) -> np.dtype:
+    """The element type of `parts`, one for each local shard and on its device."""
+    if len(parts) != len(devices):
+        raise ValueError(
+            f"{name}: parts: expected one array for each local shard, {len(devices)}, "
+            f"got {len(parts)}"
+        )
+    dtype: np.dtype | None = None
+    for part, device in zip(parts, devices, strict=True):
+        if dtype is None:
+            dtype = part.dtype
+            if dtype.kind not in "biuf" or dtype.itemsize > 8:
+                raise TypeError(f"{name}: expected bool, integers or floats, got {dtype}")
+        if part.dtype != dtype:
+            raise TypeError(
+                f"{name}: expected one type in all shards, got {dtype} and {part.dtype}"
+            )
+        if dimensions is not None and part.ndim != dimensions:
+            raise ValueError(f"{name}: expected 1-D arrays, got the shape {part.shape}")
+        if device_of(part) != device:
+            raise ValueError(
+                f"{name}: expected an array on the shard's device {device}, got one on "
+                f"{device_of(part)}; move it there first"
+            )
+    assert dtype is not None  # every process drives at least one shard
+    return dtype
+
+
+def check_matrix(
+    name: str, parts: Sequence[Sequence[Array]], devices: Sequence[str], shards: int
+) -> np.dtype:
+    """The element type of parts[k][q], which local shard k sends to shard q."""
+    if len(parts) != len(devices) or any(len(row) != shards for row in parts):
+        raise ValueError(
+            f"{name}: parts: expected {shards} arrays for each of {len(devices)} local shards, "
+            f"got {[len(row) for row in parts]}"
+        )
+    flat = [part for row in parts for part in row]
+    return check_parts(name, flat, [device for device in devices for _ in range(shards)])
+
+
+def check_sizes(name: str, sizes: Sequence[int], shards: int) -> list[int]:
+    """`sizes` as a list of integers, one a shard."""
+    found = [int(size) for size in sizes]
+    if len(found) != shards or min(found) < 0:
+        raise ValueError(f"{name}: sizes: expected {shards} sizes, one a shard, got {found}")
+    return found
+
+
+def check_known_sizes(
+    name: str, parts: Sequence[Array], sizes: Sequence[int], shards: int, local: range
+) -> list[int]:
+    """`sizes` as integers, one a shard, which are those of the local parts."""
+    found = check_sizes(name, sizes, shards)
+    for shard, part in zip(local, parts, strict=True):
+        if part.size != found[shard]:
+            raise ValueError(
+                f"{name}: sizes[{shard}] is {found[shard]}, but the part has {part.size} elements"
+            )
+    return found
+
+
+def check_sources(
+    name: str,
+    parts: Sequence[Sequence[Array]],
+    sizes: Sequence[Sequence[int]],
+    shards: int,
+    local: range,
+) -> list[list[int]]:
+    """`sizes` as integers, checked: sizes[k][p] come to local shard k from shard p."""
+    found = [check_sizes(name, row, shards) for row in sizes]
+    if len(found) != len(local):
+        raise ValueError(f"{name}: sizes: expected a row for each local shard, got {len(found)}")
+    for k, row in enumerate(found):
+        for sender, given in zip(local, parts, strict=True):
+            size = given[local[k]].size
+            if row[sender] != size:
+                raise ValueError(
+                    f"{name}: sizes[{k}][{sender}] is {row[sender]}, but the part has {size} "
+                    "elements"
+                )
+    return found
+
+
+def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], shards: int) -> list[int]:
+    """`sizes` as integers that sum up to the size of every part."""
+    found = check_sizes(name, sizes, shards)
+    for part in parts:
+        if part.size != sum(found):
+            raise ValueError(
+                f"{name}: expected parts of sum(sizes) = {sum(found)} elements, got {part.size}"
+            )
+    return found
+
+
+def check_root(name: str, array: Array | None, root: int, shards: int, local: range) -> None:
+    """Check that `root` is a shard, and that only its process gives the array."""
+    if not 0 <= root < shards:
+        raise ValueError(f"{name}: root: expected a shard of 0..{shards - 1}, got {root}")
+    if (array is not None) != (root in local):
+        raise ValueError(
+            f"{name}: the process that drives shard {root} gives the array, the others give None"
+        )
+
+
+def check_op(name: str, op: str, dtype: np.dtype) -> None:
+    """Check that `op` is a reduction and defined for `dtype`."""
+    if op not in get_args(Op):
+        raise ValueError(f"{name}: op: expected one of {get_args(Op)}, got {op!r}")
+    if op == "or" and dtype.kind == "f":
+        raise TypeError(f"{name}: op 'or' combines bits: expected integers or bool, got {dtype}")
+    if op == "sum" and dtype.kind == "b":
+        raise TypeError(f"{name}: a sum of bool: give integers to count, or op 'or'")
+
+
+def check_values(name: str, values: np.ndarray, op: str) -> np.ndarray:
+    """`values`, checked for `all_reduce_host`."""
+    if values.ndim != 1 or values.dtype not in (np.dtype(np.int64), np.dtype(np.float64)):
+        raise TypeError(
+            f"{name}: values: expected a 1-D NumPy array of int64 or float64, got "
+            f"{values.ndim}-D {values.dtype}"
+        )
+    check_op(name, op, values.dtype)
+    return values
