@@ -108,8 +108,10 @@ class KernelCache(_Cache):
         return self._folder / f"{stem}-{hashlib.sha256(whole.encode()).hexdigest()[:32]}.kernel"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel for a signature; None if it must be compiled."""
-        target_context.refresh()
+        """The compiled kernel for a signature; None if it must be compiled.
+
+        Numba's own cache has all that it knows of NumPy imported first: 0.2 s, for compiling alone.
+        """
         path = self.path(sig)
         content = cache_folder.read(path)
         if content is None:
