@@ -19,7 +19,7 @@ OF_EACH_EXCHANGE = {
     },
     "search": {
         "load_id", "partial", "struct Control", "struct Found", "struct Given", "struct Row",
-        "struct Search", "convert", "first_word",
+        "struct Search", "convert", "counts", "first_word",
         "in_product", "is_symmetric", "pull_memory", "push_level", "settle", "small_level",
         "small_levels", "work",
     },
@@ -124,14 +124,21 @@ def test_each_walk_over_edges_takes_them_in_one_place(folder: str, files: list[s
 
 def test_exchanges_of_the_search_have_the_same_members() -> None:
     """A body that all share could not call what one of them lacks."""
-    members = {}
-    for name in ("none", "peers", "rounds"):
-        text = sources.paths()[f"exchange_{name}.cuh"].read_text(encoding="utf-8")
-        body = text[text.index("struct Exchange") :]
-        members[name] = set(re.findall(r"(?:DEVICE|MEMBER) [\w*& ]*?(\w+)\(", body))
-        members[name] |= set(re.findall(r"(\w+) = (?:true|false|TRACE)\b", body))
-    assert members["none"] == members["peers"] == members["rounds"]
-    assert {"bit", "publish", "visit", "long_row", "DISTRIBUTED"} <= members["none"]
+
+    def members(text: str, struct: str) -> set[str]:
+        (body,) = re.findall(rf"^struct {struct}\b.*?^\}};", text, re.M | re.DOTALL)
+        found = set(re.findall(r"(?:DEVICE|MEMBER) [\w*& ]*?(\w+)\(", body))
+        return found | set(re.findall(r"(\w+) = (?:true|false|TRACE)\b", body))
+
+    texts = {name: sources.paths()[name].read_text(encoding="utf-8") for name in sources.paths()}
+    shared = members(texts["search_shards.cuh"], "ShardExchange")
+    found = {
+        name: members(texts[f"exchange_{name}.cuh"], "Exchange")
+        for name in ("none", "peers", "rounds")
+    }
+    assert not shared & (found["peers"] | found["rounds"])
+    assert found["none"] == found["peers"] | shared == found["rounds"] | shared
+    assert {"bit", "publish", "visit", "long_row", "DISTRIBUTED"} <= found["none"]
 
 
 def test_exchanges_of_the_closure_have_the_same_members() -> None:

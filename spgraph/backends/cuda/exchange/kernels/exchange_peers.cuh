@@ -1,32 +1,19 @@
 // The exchange of a search by GPUs that write into each other's memory while their kernels run
 // (peers.cuh). Words and vertices are the own ones, counted from 0, where nothing else is said.
 
-struct Totals; // none: what counts is what this GPU adds to the sums of the next barrier_all
-
-struct Exchange : Borders {
-    static constexpr bool DISTRIBUTED = true, COUNTS_OTHERS = true;
-    // The sums of a block: vertices, their edges, and what else is counted.
-    DEVICE void add(Totals*, const u64* sum) {
-        if (threadIdx.x < 3 && sum[threadIdx.x])
-            atomicAdd(&s.barrier->mine[threadIdx.x], sum[threadIdx.x]);
-    }
+struct Exchange : ShardExchange {
     // The number of a row that is left to the grid; all GPUs see that there is one.
     DEVICE u64 long_row(Totals*) {
         const u64 k = atomicAdd(&s.control->long_rows, 1ull);
         if (k == 0) atomicAdd(&s.barrier->mine[3], 1ull);
         return k;
     }
-    // Where a neighbour lies in the bitmap of the frontier.
-    MEMBER I bit(I id) const { return position(id); }
     DEVICE int warp() { return warp_id(); }
     // The place of the first own word in bitmaps of all vertices; how many words, how many a warp
     // takes at a time, at most 32.
     DEVICE i64 base() { return s.base; }
     DEVICE i64 words() { return s.words; }
     DEVICE i64 batch() { return words_at_a_time(s.words); }
-    // Where a level that pushes claims vertices.
-    DEVICE u32* claims() { return s.visited_next; }
-    DEVICE u32 claimed(i64 w) { return load_lagging(&claims()[w]); }
     // Word w of the next frontier. All GPUs have the value that it had two levels ago, `published`:
     // `publish` writes another one to all of them.
     DEVICE u32* next(i64 w) { return &s.next[s.base + w]; }

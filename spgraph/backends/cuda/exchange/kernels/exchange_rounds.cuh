@@ -1,16 +1,8 @@
 // The exchange of a search in rounds: a communicator sends the own part of the next frontier to all
 // when the kernel has ended. The members are those of exchange_peers.cuh.
 
-struct Totals; // none: what counts is what publish_counts takes from s.control
-
-struct Exchange : Borders {
-    static constexpr bool DISTRIBUTED = true, COUNTS_OTHERS = true;
-    DEVICE void add(Totals*, const u64* sum) {
-        if (threadIdx.x < 3 && sum[threadIdx.x])
-            atomicAdd(&s.control->count[threadIdx.x], sum[threadIdx.x]);
-    }
+struct Exchange : ShardExchange {
     DEVICE u64 long_row(Totals*) { return atomicAdd(&s.control->count[WAITING], 1ull); }
-    MEMBER Q bit(I id) const { return position(id); }
     // The compiler sees of it that all lanes have the same: shuffles in a loop that begins there have
     // no second form for lanes that are apart, which is a third of such a kernel. The other forms do
     // all of their work in functions that are not inlined, where it makes no difference.
@@ -18,8 +10,6 @@ struct Exchange : Borders {
     DEVICE i64 base() { return first_word((int)s.me); }
     DEVICE i64 words() { return (own_vertices() + 31) >> 5; }
     DEVICE i64 batch() { return s.batch; }
-    DEVICE u32* claims() { return s.visited_next; }
-    DEVICE u32 claimed(i64 w) { return load_lagging(&claims()[w]); }
     DEVICE u32* next(i64 w) { return &s.own[w]; }
     DEVICE u32 published(i64) { return 0; }
     DEVICE void publish(i64 w, u32 bits, u32) { s.own[w] = bits; }

@@ -43,52 +43,78 @@ DEVICE T* in_memory_of(int q, i64 offset) {
 }
 DEVICE Inbox* inbox_of(int q) { return in_memory_of<Inbox>(q, 0); }
 
-// A wait that may not last forever. All lanes of a warp call `expired`, now and then.
-struct Patience {
-    u64 limit, start = 0, beat = 0;
-    MEMBER Patience(u64 limit) : limit(limit) {}
-    MEMBER bool expired(u64 alive) {
-        const u64 now = shuffle(globaltimer(), 0);
-        if (start == 0 || alive != beat) start = now;
-        beat = alive;
-        return now - start > limit;
-    }
-};
-
 // Let everyone know, once, that the GPU of shard `lost` did not come. A warp calls.
 CALLED void give_up(u64 lost) {
     if (lane_id() < PEERS) store_relaxed_system(&inbox_of(lane_id())->lost, lost + 1);
     warp_sync();
 }
 
-// Warp 0 of block 0: lane 4 q + k sends word k (48 bits) to GPU q and gets the word that GPU q
-// sends to this one. What the block wrote before the __syncthreads that precedes is there for q
-// afterwards.
-CALLED bool exchange(u64 sent, u64& got) {
-    const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
-    const bool peer = q < PEERS && q != peers.me;
-    got = q == peers.me ? sent : 0;
-    const u64 round = shuffle(load_relaxed(&peers.barrier->round), 0) + 1, mark = round & 0xffff;
-    fence_system();
-    if (peer) store_relaxed_system(&inbox_of(q)->word[peers.me][round & 1][k], sent << 16 | mark);
-    Inbox* const inbox = inbox_of(peers.me);
-    Patience patience(peers.limit);
-    for (u32 spins = 1; PEERS > 1; spins++) {
-        const u64 word = peer ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
-        const u32 late = warp_ballot((word & 0xffff) != mark);
-        if (!late) {
-            if (peer) got = word >> 16;
-            break;
-        }
-        if (spins & 63) continue;
-        const bool lost = shuffle(load_acquire_system(&inbox->lost), 0) != 0;
-        if (lost) return false;
-        if (patience.expired(0)) {
-            give_up((__ffs(late) - 1) / WORDS_SENT);
-            return false;
-        }
+// Wait until done(), which is looked at SPINS times before anything else is; false if a GPU is lost, or
+// nothing is done within `limit` nanoseconds while block 0 changes nothing: then missing() is the shard
+// whose GPU did not come. All lanes of a warp call.
+template <u32 SPINS, class Done, class Missing>
+DEVICE bool wait_until(u64 limit, Done done, Missing missing) {
+    u64 start = 0, beat = 0;
+    for (u32 spins = 1; !done(); spins++) {
+        if (spins % SPINS) continue;
+        if (SPINS > 64) __nanosleep(100);
+        if (warp_any(load_acquire_system(&inbox_of(peers.me)->lost))) return false;
+        const u64 now = globaltimer(), alive = load_relaxed(&peers.barrier->heartbeat);
+        if (start == 0 || alive != beat) start = now;
+        beat = alive;
+        if (!warp_any(now - start > limit)) continue;
+        give_up(missing());
+        return false;
     }
-    if (lane == 0) store_relaxed(&peers.barrier->round, round);
+    return true;
+}
+
+// How long a block waits for the others of its GPU. Block 0 waits for peers meanwhile, half as
+// long: it shall be the first to give up, since it knows which peer is missing.
+DEVICE u64 limit_of_block() { return blockIdx.x ? 2 * peers.limit : peers.limit; }
+
+// Wait until `done`, which blocks of this GPU make true.
+template <class Done>
+DEVICE bool wait_for_blocks(u64 limit, Done done) {
+    return wait_until<256>(limit, done, [] { return (u64)peers.me; });
+}
+
+// The number of the next exchange with the peers. All lanes of a warp call.
+DEVICE u64 next_round() { return shuffle(load_relaxed(&peers.barrier->round), 0) + 1; }
+
+// Warp 0 of block 0: lane 4 q + k sends word k (48 bits) to GPU q, which may be this one. What the block
+// wrote before the __syncthreads that precedes is there for q when it has the word.
+DEVICE void send_words(u64 round, u64 word) {
+    const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
+    fence_system();
+    if (q < PEERS)
+        store_relaxed_system(&inbox_of(q)->word[peers.me][round & 1][k],
+                             word << 16 | (round & 0xffff));
+}
+
+// A warp: lane 4 q + k gets word k that GPU q sends to this one. False if one does not come.
+DEVICE bool receive_words(u64 round, u64 limit, u64& got) {
+    const int lane = lane_id(), q = lane / WORDS_SENT, k = lane % WORDS_SENT;
+    const u64 mark = round & 0xffff;
+    const Inbox* const inbox = inbox_of(peers.me);
+    u32 late = 0;
+    return wait_until<64>(
+        limit,
+        [&] {
+            const u64 word = q < PEERS ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
+            late = warp_ballot((word & 0xffff) != mark);
+            got = word >> 16;
+            return !late;
+        },
+        [&] { return (u64)((__ffs(late) - 1) / WORDS_SENT); });
+}
+
+// Warp 0 of block 0 sends its words and gets those of the peers.
+CALLED bool exchange(u64 sent, u64& got) {
+    const u64 round = next_round();
+    send_words(round, sent);
+    if (!receive_words(round, peers.limit, got)) return false;
+    if (lane_id() == 0) store_relaxed(&peers.barrier->round, round);
     warp_sync();
     return true;
 }
@@ -101,25 +127,24 @@ DEVICE u64 sum_of_peers(u64 word) {
     return word;
 }
 
-// Wait until `done`, which blocks of this GPU make true; false if they do not within `limit`, or a
-// GPU is lost. All lanes of a warp call.
-template <class Done>
-DEVICE bool wait_for_blocks(u64 limit, Done done) {
-    Patience patience(limit);
-    for (u32 spins = 1; !done(); spins++) {
-        if (spins & 255) continue;
-        __nanosleep(100);
-        if (shuffle(load_acquire_system(&inbox_of(peers.me)->lost), 0)) return false;
-        if (!patience.expired(shuffle(load_relaxed(&peers.barrier->heartbeat), 0))) continue;
-        give_up(peers.me);
-        return false;
+// What warp 0 of the block gets of meet(), for all threads of the block, which have all come before.
+template <class Meet>
+DEVICE int by_warp_0(Meet meet) {
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        const int outcome = meet();
+        if (lane_id() == 0) outcome_of_block = outcome;
     }
-    return true;
+    __syncthreads();
+    return outcome_of_block;
 }
 
-// How long a block waits for the others of its GPU. Block 0 waits for peers meanwhile, half as
-// long: it shall be the first to give up, since it knows which peer is missing.
-DEVICE u64 limit_of_block() { return blockIdx.x ? 2 * peers.limit : peers.limit; }
+// A block has come to a barrier of all GPUs; with its writes, for those as well.
+DEVICE void arrive() {
+    if (lane_id() != 0) return;
+    fence_system();
+    atomicAdd(&peers.barrier->arrived, 1u);
+}
 
 // Warp 0 of block 0 waits for all blocks of this GPU; false if one is lost.
 DEVICE bool all_arrived() {
@@ -132,46 +157,37 @@ DEVICE bool all_arrived() {
 // GPU's blocks meet only each other, whatever the peers do: DETOUR. LOST: the kernel must end.
 template <class Talk>
 DEVICE int barrier_and(Talk talk, const u64* detour) {
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        const int lane = threadIdx.x;
+    return by_warp_0([&]() -> int {
         PeerBarrier* const barrier = peers.barrier;
         const u32 old = shuffle(load_relaxed(&barrier->go), 0);
-        if (lane == 0) {
-            fence_system();
-            atomicAdd(&barrier->arrived, 1u);
-        }
-        int outcome = PASSED;
-        if (blockIdx.x == 0) {
-            if (!all_arrived())
-                outcome = LOST;
-            else if (detour && shuffle(load_relaxed(detour), 0))
-                outcome = DETOUR;
-            else if (!talk())
-                outcome = LOST;
-            warp_sync();
-            if (lane == 0) {
-                store_relaxed(&barrier->arrived, 0u);
-                store_release(&barrier->go, ((old >> 2) + 1) << 2 | (u32)outcome);
-            }
-        } else {
+        arrive();
+        if (blockIdx.x) {
             u32 go = old;
             const bool came = wait_for_blocks(limit_of_block(), [&] {
                 go = shuffle(load_acquire(&barrier->go), 0);
                 return go != old;
             });
-            outcome = came ? (int)(go & 3) : LOST;
+            return came ? (int)(go & 3) : LOST;
         }
-        if (lane == 0) outcome_of_block = outcome;
-    }
-    __syncthreads();
-    return outcome_of_block;
+        int outcome = PASSED;
+        if (!all_arrived())
+            outcome = LOST;
+        else if (detour && shuffle(load_relaxed(detour), 0))
+            outcome = DETOUR;
+        else if (!talk())
+            outcome = LOST;
+        warp_sync();
+        if (lane_id() == 0) {
+            store_relaxed(&barrier->arrived, 0u);
+            store_release(&barrier->go, ((old >> 2) + 1) << 2 | (u32)outcome);
+        }
+        return outcome;
+    });
 }
 
 // A barrier of all blocks of this GPU, without its peers: PASSED or LOST.
 CALLED int barrier_local() {
-    __syncthreads();
-    if (threadIdx.x < 32) {
+    return by_warp_0([]() -> int {
         PeerBarrier* const barrier = peers.barrier;
         // the last arrival, whichever it is, makes the sum of all shares 0x80000000
         const u32 share = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u;
@@ -184,31 +200,22 @@ CALLED int barrier_local() {
         const bool came = wait_for_blocks(limit_of_block(), [&] {
             return (before ^ shuffle(load_acquire(&barrier->turn), 0)) & 0x80000000u;
         });
-        if (lane_id() == 0) outcome_of_block = came ? PASSED : LOST;
-    }
-    __syncthreads();
-    return outcome_of_block;
+        return came ? PASSED : LOST;
+    });
 }
 
 // A barrier of all blocks of all GPUs; `peers.total` gets the sums over the GPUs of
 // `barrier->mine`, which is zero again: PASSED or LOST. Each block reads what the peers have sent
 // itself, which is earlier than to wait for its block 0.
 CALLED int barrier_all() {
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        const int lane = threadIdx.x, q = lane / WORDS_SENT, k = lane % WORDS_SENT;
-        const bool peer = q < PEERS; // this GPU's own word comes the same way
+    return by_warp_0([]() -> int {
+        const int lane = lane_id();
         PeerBarrier* const barrier = peers.barrier;
-        Inbox* const inbox = inbox_of(peers.me);
-        const u64 round = shuffle(load_relaxed(&barrier->round), 0) + 1, mark = round & 0xffff;
-        if (lane == 0) {
-            fence_system();
-            atomicAdd(&barrier->arrived, 1u);
-        }
-        int outcome = PASSED;
-        if (blockIdx.x == 0 && !all_arrived()) outcome = LOST;
-        if (blockIdx.x == 0 && outcome == PASSED) {
-            const u64 sent = load_relaxed(&barrier->mine[k]);
+        const u64 round = next_round();
+        arrive();
+        if (blockIdx.x == 0) {
+            if (!all_arrived()) return LOST;
+            const u64 sent = load_relaxed(&barrier->mine[lane % WORDS_SENT]);
             warp_sync();
             if (lane < WORDS_SENT) store_relaxed(&barrier->mine[lane], (u64)0);
             if (lane == 0) {
@@ -216,28 +223,12 @@ CALLED int barrier_all() {
                 store_relaxed(&barrier->round, round);
             }
             warp_sync();
-            fence_system();
-            if (peer)
-                store_relaxed_system(&inbox_of(q)->word[peers.me][round & 1][k], sent << 16 | mark);
+            send_words(round, sent);
         }
-        u64 got = 0;
-        Patience patience(limit_of_block());
-        for (u32 spins = 1; outcome == PASSED; spins++) {
-            const u64 word = peer ? load_acquire_system(&inbox->word[q][round & 1][k]) : mark;
-            const u32 late = warp_ballot((word & 0xffff) != mark);
-            got = word >> 16;
-            if (!late) break;
-            if (spins & 63) continue;
-            if (shuffle(load_acquire_system(&inbox->lost), 0)) outcome = LOST;
-            if (outcome == PASSED && patience.expired(0)) {
-                give_up((__ffs(late) - 1) / WORDS_SENT);
-                outcome = LOST;
-            }
-        }
+        u64 got;
+        if (!receive_words(round, limit_of_block(), got)) return LOST;
         got = sum_of_peers(got);
         if (lane < WORDS_SENT) peers.total[lane] = got;
-        if (lane == 0) outcome_of_block = outcome;
-    }
-    __syncthreads();
-    return outcome_of_block;
+        return PASSED;
+    });
 }

@@ -98,6 +98,8 @@ DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
 DEVICE Pull& pull_memory() { return work().pull; }
 
 DEVICE i64 first_word(int q) { return s.word[q]; }
+// This GPU's part of the sums of the next barrier_all.
+DEVICE u64* counts() { return s.barrier->mine; }
 typedef I Q; // ids have room for bit positions
 #include "search_shards.cuh"
 

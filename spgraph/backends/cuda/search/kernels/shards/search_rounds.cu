@@ -75,6 +75,7 @@ __shared__ bool is_last;
 DEVICE i64 own_vertices() { return s.first[s.me + 1] - s.first[s.me]; }
 DEVICE u32* own_part(u32* bitmap) { return bitmap + s.me * s.words; }
 DEVICE i64 first_word(int q) { return q * s.words; }
+DEVICE u64* counts() { return s.control->count; }
 #include "search_shards.cuh"
 
 DEVICE Pull& pull_memory() { return pull_shared; }

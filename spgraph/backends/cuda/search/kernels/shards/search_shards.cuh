@@ -1,6 +1,7 @@
 // What the forms for several GPUs share, peers and rounds: whose a vertex is, where its bit lies in a
-// bitmap of all vertices, what users call it, and the products of edges. Behind the state `s`, Q (bit
-// positions) and first_word(q), the word at which shard q begins.
+// bitmap of all vertices, what users call it, the products of edges, and what an Exchange has. Behind the
+// state `s`, Q (bit positions), first_word(q), the word at which shard q begins, and counts(), where
+// what a level finds is counted.
 
 // Where shards begin, in registers.
 struct Borders {
@@ -27,6 +28,23 @@ struct Borders {
         for (int k = 1; k < PEERS && PADDED; k++) p += v >= first[k] ? shift[k] : 0;
         return p;
     }
+};
+
+struct Totals; // none: what is counted of a level goes to `counts`, for all shards
+
+// What peers and rounds have of an Exchange alike; the other members stand in the files of both.
+struct ShardExchange : Borders {
+    static constexpr bool DISTRIBUTED = true, COUNTS_OTHERS = true;
+    // The sums of a block: vertices, their edges, and what else is counted.
+    DEVICE void add(Totals*, const u64* sum) {
+        if (threadIdx.x < 3 && sum[threadIdx.x])
+            atomicAdd(&counts()[threadIdx.x], sum[threadIdx.x]);
+    }
+    // Where a neighbour lies in the bitmap of the frontier.
+    MEMBER Q bit(I id) const { return position(id); }
+    // Where a level that pushes claims vertices.
+    DEVICE u32* claims() { return s.visited_next; }
+    DEVICE u32 claimed(i64 w) { return load_lagging(&claims()[w]); }
 };
 
 #include "search_vertices.cuh"
