@@ -38,7 +38,7 @@ def distribute(
     if devices is None and communicator is None:
         devices = A.device.partition(":")[0]
     comm = chosen("distribute", shards, devices, communicator, exchange)
-    rows = _partition(A, comm.num_shards, partition_by)
+    rows = partition(A, comm.num_shards, partition_by)
     return DistributedMatrix.spread(A, placed(rows, comm, exchange))
 
 
@@ -113,20 +113,6 @@ def chosen(
             f"got {shards}"
         )
     return communicator
-
-
-def _partition(A: Matrix, shards: int, how: str | Sequence[int] | Array) -> Partition:
-    """The partition of the rows of A."""
-    if A.nrows == A.ncols:
-        return partition(A, shards, how)
-    if not isinstance(how, str):
-        return Partition.from_owner(how, shards, A.nrows)
-    if how != "edges":
-        raise DimensionMismatch(
-            f"distribute: partition: expected 'edges' or an array for a matrix that is not square, "
-            f"{A.nrows} x {A.ncols}, got {how!r}"
-        )
-    return Partition.by_edges(A._indptr, shards)
 
 
 def _devices(name: str, shards: int, devices: str | Sequence[str] | None) -> list[str]:

@@ -143,7 +143,6 @@ class MpiCommunicator(Communicator):
         if not self._begun:
             self._begin()
         sent, received = np.concatenate(parts), np.empty(sum(sizes), dtype)
-        self._note_peak(sent.nbytes)
         pieces = split(received, by_process)
         pieces[self.rank][:] = sent
         # messages between all pairs: Allgatherv took 20 times as long with few processes
@@ -163,7 +162,6 @@ class MpiCommunicator(Communicator):
         leaving = [sum(row[q].size for q in shards for row in parts) for shards in by_process]
         coming = [sum(row[p] for row in sizes for p in shards) for shards in by_process]
         received = np.empty(sum(coming), dtype)
-        self._note_peak(sent.nbytes)
         to, of = split(sent, leaving), split(received, coming)
         of[self.rank][:] = to[self.rank]
         self._messages.swap([x.view(np.uint8) for x in to], [x.view(np.uint8) for x in of])

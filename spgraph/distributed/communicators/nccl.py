@@ -35,8 +35,7 @@ class NcclCommunicator(Communicator):
     Data is sent as bytes, so that every type can be sent. Reductions that NCCL lacks are done here:
     bool is reduced as uint8, 16-bit integers as 32-bit ones; `or` of integers is an all_gather and
     a local reduction. There is no all-to-all in NCCL: it is a group of sends and receives, and so
-    is an all_gather of unequal sizes. Temporary arrays come from CuPy's pool, which reuses them;
-    `peak_bytes` is the most that one call needed on a device.
+    is an all_gather of unequal sizes. Temporary arrays come from CuPy's pool, which reuses them.
 
     The end of a process is noticed by its connection to the `TcpStore`, whatever NCCL does.
     Every other process then raises CommunicationError, from the call that waits or else from the
@@ -113,16 +112,13 @@ class NcclCommunicator(Communicator):
     def _all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         if _has_no_reduction(op, parts[0].dtype):
             sizes = [parts[0].size] * self.num_shards
-            self._note_peak(self.num_shards * parts[0].nbytes)
             wholes = self._links.all_gather(parts, sizes)
             return self._map(lambda whole: fold(split(whole, sizes), op), wholes)
         return self._reduced(parts, lambda sent: self._links.all_reduce(sent, op))
 
     def _reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        dtype = parts[0].dtype
-        if _has_no_reduction(op, dtype):
+        if _has_no_reduction(op, parts[0].dtype):
             own = [sizes[shard] for shard in self.local]
-            self._note_peak(max(own) * self.num_shards * dtype.itemsize)
             pieces = [split(part, sizes) for part in parts]
             rows = self._links.all_to_all(pieces, [[n] * self.num_shards for n in own])
             return self._map(lambda row: fold(row, op), rows)
@@ -133,9 +129,7 @@ class NcclCommunicator(Communicator):
     ) -> list[Array]:
         """What `reduce` makes of the parts in a type that NCCL reduces, in their own type."""
         dtype = parts[0].dtype
-        sent = self._map(_widened, parts)
-        self._note_peak(2 * sent[0].nbytes if sent[0].itemsize > dtype.itemsize else 0)
-        return self._map(lambda x: _narrowed(x, dtype), reduce(sent))
+        return self._map(lambda x: _narrowed(x, dtype), reduce(self._map(_widened, parts)))
 
     # --- waiting, and failures --------------------------------------------------------------------
 

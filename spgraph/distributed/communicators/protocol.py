@@ -65,7 +65,6 @@ class Communicator:
     rank: int = 0  # of this process
     bytes_sent: int = 0  # by local shards to other shards, payload only, since the beginning
     calls: int = 0  # collectives since the beginning
-    peak_bytes: int = 0  # largest total of the buffers that the communicator has kept for itself
 
     compares_sizes = False  # whether processes compare sizes that they were given
     _graph_tag = 0
@@ -290,10 +289,6 @@ class Communicator:
         self.calls += 1
         self.bytes_sent += sent
         return NOTHING
-
-    def _note_peak(self, temporary: int) -> None:
-        """Temporary arrays of a call take so many bytes on a device."""
-        self.peak_bytes = max(self.peak_bytes, temporary)
 
     # --- agreement --------------------------------------------------------------------------------
 

@@ -63,9 +63,8 @@ class TcpStore:
         self._values: dict[bytes, bytes] = {}  # of process 0
         self._connections: dict[int, socket.socket] = {}  # to the others; in these, to process 0
         self._left: set[int] = set()
-        # after a loss, at process 0: which processes have acknowledged it, and which are gone
+        # after a loss, at process 0: which processes have acknowledged it, or are gone
         self._acknowledged: set[int] = set()
-        self._gone: set[int] = set()
         self._all_acknowledged = False
         self._server_lost = False  # process 0 is gone
         self._changed = threading.Condition()
@@ -248,11 +247,11 @@ class TcpStore:
             with contextlib.suppress(CommunicationError):
                 self._send(0, frames.ACKNOWLEDGED, b"")
 
-    def _note_acknowledged(self, rank: int, *, gone: bool = False) -> None:
+    def _note_acknowledged(self, rank: int) -> None:
         """Process 0: `rank` has acknowledged the loss, or is gone. After the last, notify all."""
         with self._changed:
-            (self._gone if gone else self._acknowledged).add(rank)
-            missing = set(range(self.processes)) - self._acknowledged - self._gone - self._left
+            self._acknowledged.add(rank)
+            missing = set(range(self.processes)) - self._acknowledged - self._left
             if self.lost is None or missing or self._all_acknowledged:
                 return
             self._all_acknowledged = True
@@ -297,7 +296,7 @@ class TcpStore:
                 self._record_loss(
                     f"process {rank} of {self.processes} was lost: its connection broke"
                 )
-                self._note_acknowledged(rank, gone=True)
+                self._note_acknowledged(rank)
             connection.close()
 
     def _answer(self, rank: int, connection: socket.socket) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import TypeVar
 
 from spgraph.errors import CommunicationError
@@ -38,27 +39,22 @@ def in_time(
     It runs in a thread, which is abandoned after `seconds`, or when `lost()` gives a reason: then
     this raises CommunicationError that names `what`. Errors of the function are raised, too.
     """
-    found: list[R] = []
-    failed: list[BaseException] = []
+    result: Future[R] = Future()
 
     def run() -> None:
         try:
-            found.append(function())
+            result.set_result(function())
         except BaseException as error:
-            failed.append(error)
+            result.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True, name=what)
-    thread.start()
+    threading.Thread(target=run, daemon=True, name=what).start()
     deadline = time.monotonic() + seconds
-    while thread.is_alive():
-        thread.join(0.1)
+    while not wait([result], 0.1).done:
         if (reason := lost()) is not None:
             raise CommunicationError(f"{what}: {reason}")
         if time.monotonic() > deadline:
             raise CommunicationError(f"{what}: not done after {seconds:g} s")
-    if failed:
-        raise failed[0]
-    return found[0]
+    return result.result()
 
 
 def in_background(function: Callable[[], object]) -> None:

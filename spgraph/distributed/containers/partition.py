@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.sparse
 
 from spgraph import late_imports
 from spgraph.containers import Matrix
@@ -218,7 +219,7 @@ class Partition:
 
 
 def partition(A: Matrix, shards: int, how: str | Sequence[int] | Array = "edges") -> Partition:
-    """The partition of the vertices of the square Matrix A into `shards` shards.
+    """The partition of the rows of the Matrix A into `shards` shards.
 
     'edges'   contiguous ranges of ids with equal shares of the entries
     'random'  equal numbers of random vertices
@@ -227,25 +228,26 @@ def partition(A: Matrix, shards: int, how: str | Sequence[int] | Array = "edges"
     'metis'   few edges between shards, by METIS (pip install 'spgraph[partition]')
     an array  vertex v goes to shard how[v]
 
-    Random partitions are the same in every run. Raises DimensionMismatch for a matrix that is
-    not square or an array of another length; DomainMismatch and ValueError for what is in it, for
-    another word, or less than one shard; BackendUnavailable without pymetis.
+    Random partitions are the same in every run. Raises DimensionMismatch for an array of another
+    length, and for a matrix that is not square, whose rows are no vertices, unless `how` is 'edges'
+    or an array; DomainMismatch and ValueError for what is in it, for another word, or less than one
+    shard; BackendUnavailable without pymetis.
 
     Pan, Wang, Wu, Yang, Owens, "Multi-GPU graph analytics", IPDPS 2017; Karypis, Kumar, "A fast and
     high quality multilevel scheme for partitioning irregular graphs", SIAM J. Sci. Comput., 1998.
     """
-    shards, n = check_shards(shards), A.nrows
-    if A.nrows != A.ncols:
-        raise DimensionMismatch(
-            f"partition: expected a square matrix, got {A.nrows} x {A.ncols}: vertices are both "
-            "rows and columns"
-        )
+    shards = check_shards(shards)
     if not isinstance(how, str):
-        return Partition.from_owner(how, shards, n)
+        return Partition.from_owner(how, shards, A.nrows)
+    if A.nrows != A.ncols and how != "edges":
+        raise DimensionMismatch(
+            f"distribute: partition: expected 'edges' or an array for a matrix that is not square, "
+            f"{A.nrows} x {A.ncols}, got {how!r}"
+        )
     if how == "edges":
         return Partition.by_edges(A._indptr, shards)
     if how == "random":
-        return Partition.from_owner(_random(n, shards), shards)
+        return Partition.from_owner(_random(A.nrows, shards), shards)
     if how == "biased":
         return Partition.from_owner(_biased(*_undirected(A), shards), shards)
     if how == "metis":
@@ -304,11 +306,13 @@ def _equal(n: int, shards: int) -> np.ndarray:
     return numbers.repeat(Partition.even(n, shards).sizes)
 
 
-def _undirected(A: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    """(indptr, indices) of A | A.T on the CPU."""
+def _undirected(A: Matrix, loops: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """(indptr, indices) of A | A.T on the CPU; without `loops`, of what is off the diagonal."""
     S = A.pattern().to("cpu").to_scipy(copy=False)
     if not A.symmetric:
         S = S + S.T
+    if not loops:
+        S = scipy.sparse.triu(S, 1, "csr") + scipy.sparse.tril(S, -1, "csr")
     return S.indptr, S.indices
 
 
@@ -370,7 +374,7 @@ def _metis(A: Matrix, shards: int) -> np.ndarray:
         ) from error
     if shards == 1 or A.nrows <= shards:  # METIS wants more vertices than shards
         return _equal(A.nrows, shards)
-    indptr, indices = _without_loops(*_undirected(A))
+    indptr, indices = _undirected(A, loops=False)
     if indices.size + A.nrows > INT32_MAX:  # the sum of all weights
         raise ValueError(
             f"partition: METIS takes at most {INT32_MAX} vertices and edge ends, "
@@ -383,11 +387,3 @@ def _metis(A: Matrix, shards: int) -> np.ndarray:
         options=pymetis.Options(seed=SEED),
     )
     return np.asarray(found[1])
-
-
-def _without_loops(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.arange(indptr.size - 1).repeat(np.diff(indptr))
-    kept = indices != rows
-    before = np.zeros(indices.size + 1, np.int64)
-    np.cumsum(kept, out=before[1:])
-    return before[indptr], indices[kept]

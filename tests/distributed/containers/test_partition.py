@@ -167,8 +167,8 @@ def test_bad_arguments() -> None:
     for shards in (0, -1, 1.5, True, "2"):
         with pytest.raises(ValueError, match="shards: expected an integer >= 1, got"):
             partition(A, shards)  # type: ignore[arg-type]
-    with pytest.raises(DimensionMismatch, match="square matrix, got 2 x 3"):
-        partition(Matrix.empty(2, 3), 2)
+    with pytest.raises(DimensionMismatch, match="not square, 2 x 3, got 'random'"):
+        partition(Matrix.empty(2, 3), 2, "random")
     for how in ("metis", "biased"):
         with pytest.raises(ValueError, match=f"got '{how}', which needs the whole graph"):
             partition_by_counts(np.ones(4, np.int64), 2, how)
