@@ -6,6 +6,7 @@ Arrays are 1-D and contiguous here, one for each GPU of this process.
 from __future__ import annotations
 
 import functools
+import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,7 @@ SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, of each slee
 INIT, DESTROY = 60.0, 10.0  # seconds for calls of NCCL that wait for the other processes
 LOSS_NEWS = 1.0  # seconds in which the store learns of the loss of a process
 LOSS_ACKNOWLEDGED = 10.0  # seconds in which all other processes have acknowledged it
+PUBLISH_AFTER = 1.0  # seconds after which a process publishes in the store that it waits
 CALL_LIMIT = 3.0  # after a loss, seconds that a call of NCCL in another thread may take
 
 
@@ -74,11 +76,14 @@ class Links:
         timeout: float | None = None,
     ) -> None:
         self.links = tuple(links)
+        self._devices = ", ".join(link.device for link in links)
         self.num_shards = shards
         self.store = store
         self.nccl = load_nccl()
         self.collective, self.number = "the beginning", 0  # the latest call, for messages
-        self.timeouts = Timeouts(store, timeout)
+        who = "the process" if store is None else f"process {store.rank} of {store.processes}"
+        self._timeouts = Timeouts(f"NCCL: {who}", timeout)
+        self._published = 0  # the number of the last call in which this process published its wait
         self.broken: str | None = None
         self._current: Link | None = None  # the link whose call is under way
         self._depth = 0  # of groups in groups
@@ -150,7 +155,9 @@ class Links:
         whole = self.empty([sum(row) for row in sizes], parts[0][0].dtype)
         received = [split(*pair) for pair in zip(whole, sizes, strict=True)]
         for link, row, targets in self._each(parts, received):
-            _copy(link, row[link.shard], targets[link.shard])
+            own, target = row[link.shard], targets[link.shard]
+            with on_device(link.device):
+                target.data.copy_from_device_async(own.data, own.nbytes)
         if self.num_shards == 1:
             return received
         with self:
@@ -190,10 +197,8 @@ class Links:
                     continue
                 for q, (first, size) in enumerate(zip(starts_of(sizes), sizes, strict=False)):
                     if size:
-                        at = source + first * each
-                        link.comm.reduce(
-                            at, here if q == link.shard else 0, size, kind, how, q, stream
-                        )
+                        ends = source + first * each, here if q == link.shard else 0
+                        link.comm.reduce(*ends, size, kind, how, q, stream)
         return received
 
     def empty(self, counts: Sequence[int], dtype: np.dtype) -> list[Array]:
@@ -290,12 +295,29 @@ class Links:
             if now - looked > POLL:
                 looked = now
                 self.check()
-                reason = self.timeouts.poll(now - started, self.number, self.collective)
-                if reason is not None:
+                self._publish_wait(now - started)
+                call = self.number, self.collective, self._missing
+                if (reason := self._timeouts.poll(now - started, *call)) is not None:
                     raise self.failed(device, TimeoutError(reason))
         if status:
             raise self.failed(device, runtime.CUDARuntimeError(status))
         self.check()
+
+    def _publish_wait(self, seconds: float) -> None:
+        """NCCL does not say which process has not come, so every process that has waited for some
+        `seconds` in a call publishes that in the store.
+        """
+        if self.store is None or seconds < PUBLISH_AFTER or self._published == self.number:
+            return
+        self._published = self.number
+        self.store.set(f"waits/{self.store.rank}", struct.pack("!q", self.number))
+
+    def _missing(self) -> list[int]:
+        """The processes that have not published that they wait in this call."""
+        if (store := self.store) is None:
+            return []
+        others, here = set(range(store.processes)) - {store.rank}, struct.pack("!q", self.number)
+        return [rank for rank in sorted(others) if store.peek(f"waits/{rank}") != here]
 
     def finish(self) -> None:
         """Wait for all calls, on all devices."""
@@ -312,8 +334,7 @@ class Links:
             for link in self.links:
                 link.comm.destroy()
 
-        devices = ", ".join(link.device for link in self.links)
-        watchdog.in_time(f"NCCL: closing {devices}", DESTROY, run)
+        watchdog.in_time(f"NCCL: closing {self._devices}", DESTROY, run)
 
     def abandon(self, reason: str) -> None:
         """Make no more calls. `abort` ends kernels of NCCL that wait for other processes; as it may
@@ -345,7 +366,7 @@ class Links:
                 link.comm.check_async_error()
             except RuntimeError:
                 guilty.append(link.device)
-        return ", ".join(guilty or [link.device for link in self.links])
+        return ", ".join(guilty) or self._devices
 
     def _message(self, devices: str, reason: object) -> str:
         who = f", process {self.store.rank} of {self.store.processes}" if self.store else ""
@@ -353,7 +374,7 @@ class Links:
 
     def failure(self, reason: str) -> CommunicationError:
         """The error to raise where processes have made different calls."""
-        return self.failed(", ".join(link.device for link in self.links), RuntimeError(reason))
+        return self.failed(self._devices, RuntimeError(reason))
 
     def failed(self, devices: str, error: BaseException) -> CommunicationError:
         """The error to raise, after the links are abandoned and the other processes notified.
@@ -371,13 +392,7 @@ class Links:
     def _on_loss(self, reason: str) -> None:
         """Callback of the store, in its thread: another process is lost."""
         if self.broken is None:
-            message = self._message(", ".join(link.device for link in self.links), reason)
+            message = self._message(self._devices, reason)
             self.abandon(message)
             if watchdog.launched():
                 watchdog.end_process(message)
-
-
-def _copy(link: Link, source: Array, target: Array) -> None:
-    """`source` to `target`, both on the link's device."""
-    with on_device(link.device):
-        target.data.copy_from_device_async(source.data, source.nbytes)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from spgraph.distributed.communicators import timeouts
+from spgraph.distributed.communicators.timeouts import Timeouts
 from spgraph.distributed.communicators.watchdog import GRACE, LOST_PEER
 from spgraph.errors import CommunicationError
 
@@ -52,8 +52,8 @@ class Messages:
     """
 
     def __init__(self, mpi: ModuleType, comm: MPI.Comm, timeout: float | None) -> None:
-        self.comm, self.timeout = comm, timeout
-        self.rank, self.processes = comm.Get_rank(), comm.Get_size()
+        self.comm, self.rank, self.processes = comm, comm.Get_rank(), comm.Get_size()
+        self.timeouts = Timeouts(f"MPI: process {self.rank} of {self.processes}", timeout)
         self.others = [p for p in range(self.processes) if p != self.rank]
         self.broken: str | None = None  # why there are no further calls
         self.number = 0  # of calls
@@ -204,7 +204,6 @@ class Messages:
 
     def _wait(self, requests: list[MPI.Request], peers: Sequence[int]) -> None:
         started = looked = time.monotonic()
-        warned = False
         while not self._testall(requests):
             now = time.monotonic()
             if now - started < YIELDING:
@@ -221,16 +220,10 @@ class Messages:
                 if self._has_left(p) and now - self._left[p] > TRAILING:
                     words = self._farewells[p].rstrip(b"\0").decode(errors="replace")
                     raise self.failure(f"{self._call} waits for process {p} in vain: {words}")
-            waited, call = now - started, self._call
-            if missing and self.timeout is not None and waited > self.timeout:
-                who = timeouts.named(missing)
-                raise self.failure(f"{call}: {who} not come within timeout={self.timeout:g} s")
-            if missing and not warned and waited > timeouts.WARN_AFTER:
-                warned = True
-                timeouts.logger.warning(
-                    "MPI: process %d of %d has waited %.0f s in %s: %s not come",
-                    *(self.rank, self.processes, waited, call, timeouts.named(missing)),
-                )
+            if missing:
+                given = now - started, self.number, self._call, lambda who=missing: who
+                if (reason := self.timeouts.poll(*given)) is not None:
+                    raise self.failure(f"{self._call}: {reason}")
 
     def _difference(self, process: int) -> str:
         number, tag, text = HEADER.unpack_from(self._headers[process])

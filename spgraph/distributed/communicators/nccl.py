@@ -6,12 +6,12 @@ import contextlib
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 
-from spgraph.containers.storage import arrays
-from spgraph.containers.storage.arrays import Array, check_device, on_device
+from spgraph.containers.storage.arrays import Array, check_device, sent
 from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.checks import Op
 from spgraph.distributed.communicators.links import Links
@@ -113,23 +113,24 @@ class NcclCommunicator(Communicator):
         if _has_no_reduction(op, parts[0].dtype):
             sizes = [parts[0].size] * self.num_shards
             wholes = self._links.all_gather(parts, sizes)
-            return self._map(lambda whole: fold(split(whole, sizes), op), wholes)
-        return self._reduced(parts, lambda sent: self._links.all_reduce(sent, op))
+            return self.on_each(lambda xp, whole: fold(split(whole, sizes), op), wholes)
+        return self._reduced(parts, lambda given: self._links.all_reduce(given, op))
 
     def _reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
         if _has_no_reduction(op, parts[0].dtype):
             own = [sizes[shard] for shard in self.local]
             pieces = [split(part, sizes) for part in parts]
             rows = self._links.all_to_all(pieces, [[n] * self.num_shards for n in own])
-            return self._map(lambda row: fold(row, op), rows)
-        return self._reduced(parts, lambda sent: self._links.reduce_scatter(sent, sizes, op))
+            return self.on_each(lambda xp, row: fold(row, op), rows)
+        return self._reduced(parts, lambda given: self._links.reduce_scatter(given, sizes, op))
 
     def _reduced(
         self, parts: Sequence[Array], reduce: Callable[[list[Array]], list[Array]]
     ) -> list[Array]:
         """What `reduce` makes of the parts in a type that NCCL reduces, in their own type."""
         dtype = parts[0].dtype
-        return self._map(lambda x: _narrowed(x, dtype), reduce(self._map(_widened, parts)))
+        received = reduce(self.on_each(_widened, parts))
+        return self.on_each(lambda xp, x: _narrowed(x, dtype), received)
 
     # --- waiting, and failures --------------------------------------------------------------------
 
@@ -200,14 +201,6 @@ class NcclCommunicator(Communicator):
             self._history = zlib.crc32(f"{name} {self._graph_tag}".encode(), self._history)
         return call
 
-    def _map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """function(item) of each local shard, on its device."""
-        found = []
-        for device, item in zip(self.devices, items, strict=True):
-            with on_device(device):
-                found.append(function(item))
-        return found
-
     def _rows(self, row: np.ndarray) -> np.ndarray:
         # of one size in all calls, so that processes at different calls still understand each other
         size, space = row.size, max(HEADER, self.num_shards + 1)
@@ -221,7 +214,7 @@ class NcclCommunicator(Communicator):
 
     def _gathered(self, row: np.ndarray) -> np.ndarray:
         """The rows of all processes, each of which has one shard: one small all_gather."""
-        given = self._map(lambda own: arrays.sent(own, arrays.import_cupy()), [row])
+        given = self.on_each(lambda cupy: sent(row, cupy))
         received = self._links.all_gather(given, [row.size] * self.num_shards)
         return self._readback.fetch(received, self.wait)[0].reshape(self.num_shards, -1)
 
@@ -244,7 +237,7 @@ class NcclCommunicator(Communicator):
                 )
 
 
-def _widened(array: Array) -> Array:
+def _widened(xp: ModuleType, array: Array) -> Array:
     """`array` in a type that NCCL reduces."""
     if array.dtype == np.bool_:
         return array.view(np.uint8)

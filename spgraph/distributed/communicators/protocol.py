@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from spgraph.distributed.communicators.checks import (
 )
 from spgraph.distributed.communicators.readback import Readback
 from spgraph.errors import CommunicationError
+
+R = TypeVar("R")
 
 NOTHING = contextlib.nullcontext()
 HEADER = 16  # 64-bit words that describe the array of a broadcast
@@ -158,12 +160,10 @@ class Communicator:
             "broadcast", 0 if array is None else (self.num_shards - 1) * array.nbytes, root
         ):
             shape, dtype = self._described(array, root)
-            parts = []
-            for shard, device in zip(self.local, self.devices, strict=True):
-                with on_device(device) as xp:
-                    sends = shard == root and array is not None
-                    parts.append(flat(array) if sends else xp.empty(0, dtype))
+            parts = self.on_each(lambda xp: xp.empty(0, dtype))
             sizes = [0] * self.num_shards
+            if array is not None:
+                parts[root - self.local.start] = flat(array)
             sizes[root] = math.prod(shape)
             return [whole.reshape(shape) for whole in self._all_gather(parts, sizes)]
 
@@ -200,6 +200,16 @@ class Communicator:
         if self.devices[0] == "cpu":
             return [array.copy() for array in arrays]
         return self._readback.fetch(arrays, self.wait)
+
+    def on_each(self, function: Callable[..., R], *lists: Sequence[Any]) -> list[R]:
+        """[function(NumPy or CuPy, an item of each list) for each local shard], each on its device,
+        one after the other: `Placement.map` is for what waits for devices.
+        """
+        found = []
+        for device, *items in zip(self.devices, *lists, strict=True):
+            with on_device(device) as xp:
+                found.append(function(xp, *items))
+        return found
 
     # --- state ------------------------------------------------------------------------------------
 

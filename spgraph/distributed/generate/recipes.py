@@ -8,14 +8,15 @@ generates edges faster than they can be sent, so that each shard generates all a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, device_of, move, on_device
+from spgraph.containers.storage.arrays import Array, array_module, move, on_device
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition, partition_by_counts
+from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.io.ingest import (
     LOW,
     Piece,
@@ -90,61 +91,37 @@ def vertex_labels(recipe: Recipe, xp: ModuleType) -> Array | None:
 
 
 def _on_gpus(recipe: Recipe, communicator: Communicator, how: How) -> tuple[Partition, list[Rows]]:
-    devices, shards = communicator.devices, communicator.num_shards
-    ks = range(len(devices))
+    devices, local, shards = communicator.devices, communicator.local, communicator.num_shards
+    kernels = backend(devices[0]).random_edges
     labels: dict[str, Array | None] = {}
-
-    def count(k: int) -> Array:
-        with on_device(devices[k]) as xp:
-            p = communicator.local[k]
-            share = recipe.edges * p // shards, recipe.edges * (p + 1) // shards
-            return _counts(recipe, *share, labels[devices[k]], xp)
-
-    def place(k: int) -> Rows:
-        with on_device(devices[k]) as xp:
-            p, everywhere = communicator.local[k], counts[k]
-            rows, places = partition.slice(p), None
-            counts[k] = None
-            if partition.ids is None:
-                own = everywhere[rows].copy()
-            else:
-                own = everywhere[xp.asarray(partition.ids[rows])]
-                places = move(partition.internal_ids, devices[k])
-            del everywhere
-            return _placed(recipe, own, labels[devices[k]], places, rows.start, xp)
-
     for device in set(devices):
         with on_device(device) as xp:
             labels[device] = vertex_labels(recipe, xp)
-    counts: list[Array] = communicator.all_reduce([count(k) for k in ks], "sum")
+
+    def count(xp: ModuleType, p: int, device: str) -> Array:
+        """The number of entries in each row that the shard's share of the edges makes."""
+        made = xp.zeros(recipe.vertices, np.int64)
+        share = recipe.edges * p // shards, recipe.edges * (p + 1) // shards
+        kernels.count_rows(made, recipe, *share, labels[device])
+        return made
+
+    counts: list[Any] = communicator.all_reduce(communicator.on_each(count, local, devices), "sum")
     with on_device(devices[0]):
         partition = partition_by_counts(counts[0], shards, how)
-    if len(set(devices)) < len(devices):  # shards of one GPU, one after the other
-        return partition, [place(k) for k in ks]
-    with ThreadPoolExecutor(len(devices)) as pool:
-        return partition, list(pool.map(place, ks))
 
+    def place(k: int) -> Rows:
+        rows, everywhere, places = partition.slice(local[k]), counts[k], None
+        xp, counts[k] = array_module(everywhere), None
+        if partition.ids is None:
+            own = everywhere[rows].copy()
+        else:
+            own = everywhere[xp.asarray(partition.ids[rows])]
+            places = move(partition.internal_ids, devices[k])
+        del everywhere
+        offsets, columns = starts_of(own), xp.empty(int(own.sum()), np.int32)
+        del own
+        free = offsets[1:], recipe, labels[devices[k]], places, rows.start
+        kernels.place_columns(columns, *free)
+        return compact(offsets, columns, None)
 
-def _counts(recipe: Recipe, first: int, last: int, labels: Array | None, xp: ModuleType) -> Array:
-    """The number of entries in each row that edges first..last - 1 make."""
-    counts = xp.zeros(recipe.vertices, np.int64)
-    backend(device_of(counts)).random_edges.count_rows(counts, recipe, first, last, labels)
-    return counts
-
-
-def _placed(
-    recipe: Recipe,
-    counts: Array,
-    labels: Array | None,
-    places: Array | None,
-    row: int,
-    xp: ModuleType,
-) -> Rows:
-    """The rows from internal id `row` on; counts[r] is the number of entries of the r-th."""
-    offsets = starts_of(counts)
-    columns = xp.empty(int(counts.sum()), np.int32)
-    del counts
-    backend(device_of(columns)).random_edges.place_columns(
-        columns, offsets[1:], recipe, labels, places, row
-    )
-    return compact(offsets, columns, None)
+    return partition, Placement(partition, communicator).map(place)

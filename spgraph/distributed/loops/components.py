@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from spgraph import direction as directions
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, on_device
+from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
@@ -124,10 +125,7 @@ class Giant:
         self.start = placement.unit(hub, hub, size=n, dtype=index_dtype(n))
         self.capacity = capacity
         self.messages, places = peer_memory(placement, shards[0].pairs_words(capacity))
-        self.addresses = []
-        for device in placement.devices:
-            with on_device(device) as xp:
-                self.addresses.append(xp.asarray(places, np.int64))
+        self.addresses = placement.communicator.on_each(lambda xp: xp.asarray(places, np.int64))
         self.host_counters = host_mapped((len(shards), 1), shards[0].nonempty)
         self.lock = threading.Lock()
         self.round = 0
@@ -145,13 +143,14 @@ def peer_memory(placement: Placement, size: int) -> tuple[list[Array], list[int]
     addresses of those of all shards).
     """
     assert placement.peers is not None
-    made, buffers = [], placement.peers.another()
+    buffers = placement.peers.another()
     places = buffers.reserve("components", [8 * size] * placement.num_shards)
-    for p, device in zip(placement.local, placement.devices, strict=True):
-        with on_device(device) as xp:  # the array keeps the buffers
-            memory = xp.cuda.UnownedMemory(places[p], 8 * size, buffers)
-            made.append(xp.ndarray((size,), np.int64, xp.cuda.MemoryPointer(memory, 0)))
-    return made, places
+
+    def array(cupy: ModuleType, p: int) -> Array:  # it keeps the buffers
+        memory = cupy.cuda.UnownedMemory(places[p], 8 * size, buffers)
+        return cupy.ndarray((size,), np.int64, cupy.cuda.MemoryPointer(memory, 0))
+
+    return placement.communicator.on_each(array, placement.local), places
 
 
 def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:

@@ -5,15 +5,14 @@ otherwise made of operations.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
-from typing import TypeVar
 
 import numpy as np
 
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.dependencies import Plan, Workspace
-from spgraph.containers.storage.arrays import Array, address, on_device
+from spgraph.containers.storage.arrays import Array, address
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
@@ -25,8 +24,6 @@ from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.path_dependencies import composed_dependencies
 from spgraph.operations import assign
 from spgraph.semirings import binary
-
-R = TypeVar("R")
 
 
 def dependencies(
@@ -80,9 +77,10 @@ def in_shards(
     placement, n = A.device, A.nrows
     graph = sharded_graph(A, T)
     inside = placement.partition(n).to_internal(sources)
-    reports = _on_each(placement, lambda k, xp: xp.zeros(max(1, sources.size), np.uint8))
+    comm, many = placement.communicator, max(1, sources.size)
+    reports = comm.on_each(lambda xp: xp.zeros(many, np.uint8))
     memory = placement.peers
-    exchange = ByCommunicator(placement.communicator) if memory is None else ByPeers(memory)
+    exchange = ByCommunicator(comm) if memory is None else ByPeers(memory)
 
     def plan(counts: list[Array]) -> list[Plan | int]:
         return [Plan.of(_of_all(placement, counts), n, memory is not None)] * len(counts)
@@ -105,21 +103,12 @@ def in_shards(
                 for k, (p, edges) in enumerate(zip(placement.local, graph.shards, strict=True))
             ]
             run(steps, placement.devices, exchange, plan=plan)
-        lost = placement.communicator.fetch(reports)[0][: sources.size]
+        lost = comm.fetch(reports)[0][: sources.size]
         if memory is not None:
             memory.check()
         if sources.size:
             _ = level.shards  # raises if a device was lost, in this search or an earlier one
     return sources[lost > 0]
-
-
-def _on_each(placement: Placement, make: Callable[[int, ModuleType], R]) -> list[R]:
-    """make(k, NumPy or CuPy) for each local shard k, on its device."""
-    made = []
-    for k, device in enumerate(placement.devices):
-        with on_device(device) as xp:
-            made.append(make(k, xp))
-    return made
 
 
 def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]:
@@ -131,14 +120,14 @@ def _workspaces(A: DistributedMatrix, offsets: Sequence[int]) -> list[Workspace]
             A._derived["dependencies"] = placement.peers.another()
         places = A._derived["dependencies"].reserve(words, [8 * words] * placement.num_shards)
 
-    def workspace(k: int, xp: ModuleType) -> Workspace:
+    def workspace(xp: ModuleType, p: int) -> Workspace:
         firsts = xp.asarray(offsets, np.int64)
         if shared:
-            return Workspace(places[placement.local[k]], xp.asarray(places, np.int64), True, firsts)
+            return Workspace(places[p], xp.asarray(places, np.int64), True, firsts)
         held = xp.empty(words)
         return Workspace(address(held), xp.full(1, address(held), np.int64), False, firsts, held)
 
-    return _on_each(placement, workspace)
+    return placement.communicator.on_each(workspace, placement.local)
 
 
 def _of_all(placement: Placement, parts: list[Array]) -> list[np.ndarray]:

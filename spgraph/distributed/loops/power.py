@@ -89,7 +89,7 @@ class Gathering(ByCommunicator):
 
     def __init__(self, placement: Placement, n: int) -> None:
         super().__init__(placement.communicator)
-        self.devices, self.partition = placement.devices, placement.partition(n)
+        self.partition = placement.partition(n)
 
     def share(self, given: Sequence[Share]) -> list[Share]:
         """All-gather the parts of the vector and the sums, each of them unless it is None."""
@@ -97,9 +97,9 @@ class Gathering(ByCommunicator):
         if given[0][0] is not None:
             wholes = self.gather([(part, self.partition.sizes) for part, _ in given])
             if self.partition.ids is not None:
-                for k, device in enumerate(self.devices):
-                    with on_device(device):  # nothing here waits for a device
-                        wholes[k] = self.partition.in_user_order(wholes[k])
+                wholes = self.communicator.on_each(
+                    lambda xp, whole: self.partition.in_user_order(whole), wholes
+                )
         if given[0][1] is not None:
             sizes = [SUMS] * self.communicator.num_shards
             totals = self.gather([(sums, sizes) for _, sums in given])

@@ -308,7 +308,7 @@ def test_who_comes_late_is_named_and_awaited(
 ) -> None:
     monkeypatch.setattr(fake_nccl.Comm, "late", True)
     monkeypatch.setattr(timeouts, "WARN_AFTER", 2)
-    monkeypatch.setattr(timeouts, "PUBLISH_AFTER", 0.1)
+    monkeypatch.setattr(links, "PUBLISH_AFTER", 0.1)
 
     def said() -> list[str]:
         return [
@@ -324,7 +324,7 @@ def test_who_comes_late_is_named_and_awaited(
 
 def test_who_does_not_come_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fake_nccl.Comm, "late", True)
-    monkeypatch.setattr(timeouts, "PUBLISH_AFTER", 0.1)
+    monkeypatch.setattr(links, "PUBLISH_AFTER", 0.1)
     ended = threading.Event()
     monkeypatch.setattr(links.Links, "abandon", noted(links.Links.abandon, ended))
     *others, _ = late_processes(3, ended.is_set, timeout=3)

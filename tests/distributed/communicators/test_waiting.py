@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spgraph.distributed.communicators import messages
+from spgraph.distributed.communicators import messages, timeouts
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
@@ -26,7 +26,8 @@ def test_who_waits_for_long_sleeps(seconds: float, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(messages, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
     monkeypatch.setattr(messages, "yield_processor", lambda: passes(1e-6))
     waiting: Any = messages.Messages.__new__(messages.Messages)
-    waiting.timeout, waiting._call, waiting._left = None, "all_reduce", {}
+    waiting.number, waiting._call, waiting._left = 1, "all_reduce", {}
+    waiting.timeouts = timeouts.Timeouts("MPI: process 0 of 2", None)
     waiting._testall = lambda requests: now >= seconds
     waiting._has_left = lambda process: False
     waiting._wait([SimpleNamespace(Get_status=lambda: False)], [1])

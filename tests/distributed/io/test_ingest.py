@@ -95,23 +95,10 @@ def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.Monkey
     shim.install(monkeypatch)
     monkeypatch.setattr(cpu, "random_edges", on_cuda, raising=False)
     recipe = generators.kronecker_recipe(8, 6, **options)
-    labels = recipes.vertex_labels(recipe, np)
-    counts = sum(
-        recipes._counts(recipe, e, min(e + 600, recipe.edges), labels, np)
-        for e in range(0, recipe.edges, 600)
-    )
-    for partition in (
-        Partition.by_edges(np.append(0, np.cumsum(counts)), 3),
-        Partition.from_owner(np.arange(256) * 5 % 3, 3),
-    ):
-        rows = []
-        for p in range(3):
-            own = partition.shard_ids(p, "cpu")
-            start = partition.slice(p).start
-            rows.append(
-                recipes._placed(recipe, counts[own], labels, partition.internal_ids, start, np)
-            )
-        assert cases.joined(partition, rows) == arrays(generators.kronecker(8, 6, **options))
+    expected = arrays(generators.kronecker(8, 6, **options))
+    for how in ("edges", np.arange(256) * 5 % 3):
+        partition, rows = recipes.generate_shards(recipe, LocalCommunicator(3), how)
+        assert cases.joined(partition, rows) == expected
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=7), min_size=1, max_size=20))
