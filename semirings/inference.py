@@ -4,6 +4,7 @@ Numba is imported inside the functions, so that `import spgraph` does not load i
 """
 
 import math
+import operator
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -18,6 +19,11 @@ from ..late_imports import preparing, whole
 from .functions import C_TYPES, NAME, names
 
 Types = tuple[np.dtype, ...]
+
+# Operations of which everybody knows the type over two floats of the same one. The rules that
+# kernels of CUDA share with the CPU need no others, and importing Numba takes half a second.
+_ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv}
+_COMPARISONS = {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge}
 
 
 @lru_cache(maxsize=1024)
@@ -74,6 +80,11 @@ def operation_types(function: Callable[..., object], types: Types) -> Types | No
     """The types that Numba casts the operands of an operation to, followed by its result type; None
     if the operation is not defined for `types`.
     """
+    if len(types) == 2 and types[0] == types[1] and types[0].kind == "f":
+        if function in _ARITHMETIC:
+            return *types, types[0]
+        if function in _COMPARISONS:
+            return *types, np.dtype(bool)
     found = _resolve(function, types)
     return (
         None
@@ -92,6 +103,8 @@ def range_type(types: Types) -> np.dtype | None:
 @cache
 def unify(one: np.dtype, other: np.dtype) -> np.dtype:
     """The common type of a value that is of one of two types, depending on control flow."""
+    if one == other:
+        return one
     numba = _numba()
     context = numba.core.registry.cpu_target.typing_context
     return _dtype(context.unify_pairs(numba.from_dtype(one), numba.from_dtype(other)))

@@ -14,7 +14,16 @@ from fixtures_device import device  # noqa: F401
 import spgraph as sg
 from spgraph import semirings
 from spgraph.errors import DomainMismatch
-from spgraph.semirings import TYPES, BinaryOp, Monoid, Semiring, binary, monoid
+from spgraph.semirings import (
+    TYPES,
+    BinaryOp,
+    Monoid,
+    Semiring,
+    binary,
+    inference,
+    monoid,
+    vocabulary,
+)
 
 SUMS, LOGICAL = ("plus", "times"), ("lor", "land", "lxor", "lxnor", "eq")
 
@@ -22,6 +31,15 @@ SUMS, LOGICAL = ("plus", "times"), ("lor", "land", "lxor", "lxnor", "eq")
 def takes(operator: str, dtype: np.dtype[Any]) -> bool:
     """Whether an operator of the tables has a function for the type."""
     return dtype.kind in "iu" if operator in ("bor", "band", "bxor", "bxnor") else True
+
+
+@pytest.mark.parametrize("x", [np.dtype("f4"), np.dtype("f8")], ids=str)
+def test_types_that_are_known_without_numba_are_those_of_numba(x: np.dtype[Any]) -> None:
+    for function in vocabulary.OPERATORS.values():
+        found = inference._resolve(function, (x, x))
+        kinds = found and tuple(map(inference._dtype, (*found.args, found.return_type)))
+        assert inference.operation_types(function, (x, x)) == kinds, function
+    assert inference.unify(x, x) == x
 
 
 @pytest.mark.parametrize("x", TYPES, ids=str)

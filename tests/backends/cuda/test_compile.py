@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +55,15 @@ def test_one_source_asks_for_the_architecture() -> None:
     text = source("tiles", offline.preambles()["tiles"])
     assert sanitizers.BULK_COPIES in text
     assert offline.compile_source(text.replace(sanitizers.BULK_COPIES, "0"), "sm_90")
+
+
+def test_built_in_programs_are_written_without_numba() -> None:
+    code = (
+        "import sys; from spgraph.backends.cuda.runtime import offline; "
+        "assert offline.preambles(); print('numba' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"  # importing it takes half a second of a first call
 
 
 @pytest.mark.parametrize("architecture", oldest_first(offline.ARCHITECTURES))
