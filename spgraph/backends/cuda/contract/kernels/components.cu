@@ -56,11 +56,11 @@ struct Box {
         const u64 count = message(p)->count;
         return count < (u64)capacity ? (i64)count : capacity;
     }
-    // to the own message
-    MEMBER void add(L u, L v) const {
-        const u64 place = atomicAdd(&messages->count, 1ull);
+    MEMBER void write(u64 place, L u, L v) const {
         if (place < (u64)capacity) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
     }
+    // to the own message
+    MEMBER void add(L u, L v) const { write(atomicAdd(&messages->count, 1ull), u, v); }
     // the same for each lane that wants to; all 32 call
     MEMBER void add_all(bool wanted, L u, L v) const {
         const u32 wanting = warp_ballot(wanted);
@@ -68,7 +68,16 @@ struct Box {
         u64 place = 0;
         if (lane_id() == 0) place = atomicAdd(&messages->count, (u64)__popc(wanting));
         place = shuffle(place, 0) + __popc(wanting & lanes_below());
-        if (wanted && place < (u64)capacity) ((Pair*)((u64*)(messages + 1) + bits))[place] = {u, v};
+        if (wanted) write(place, u, v);
+    }
+    // act(u, v) for the pairs of message p, by all threads
+    template <class Act>
+    MEMBER void for_each_pair(i64 p, const Act& act) const {
+        const i64 all = length(p);
+        for (i64 k = thread_id(); k < all; k += thread_count()) {
+            const Pair pair = pairs(p)[k];
+            act(pair.u, pair.v);
+        }
     }
 };
 
@@ -162,15 +171,12 @@ extern "C" __global__ void begin(OWN, const u32* visited, L* table, i64 parts, B
             report->lead = max_of(report->lead, message.lead);
         }
     }
-    for (i64 p = 0; p < parts; p++) {
-        const i64 length = box.length(p);
-        for (i64 k = thread_id(); k < length; k += thread_count()) {
-            const Pair pair = box.pairs(p)[k];
-            table[pair.u] = pair.u;
-            table[pair.v] = pair.v;
-            if (own.has(pair.v) && test_bit(visited, own.number(pair.v))) box.messages->is_void = 1;
-        }
-    }
+    for (i64 p = 0; p < parts; p++)
+        box.for_each_pair(p, [&](L u, L v) {
+            table[u] = u;
+            table[v] = v;
+            if (own.has(v) && test_bit(visited, own.number(v))) box.messages->is_void = 1;
+        });
 }
 
 // `report`, unless null, rises to the greatest `count` or `lead` of the messages.
@@ -182,13 +188,8 @@ extern "C" __global__ void join(L* label, i64 parts, BOX, i64* report) {
             const i64 most = max_of((i64)message.count, message.lead);
             *report = max_of(*report, most);
         }
-    for (i64 p = 0; p < parts; p++) {
-        const i64 length = box.length(p);
-        for (i64 k = thread_id(); k < length; k += thread_count()) {
-            const Pair pair = box.pairs(p)[k];
-            union_trees(label, pair.u, pair.v);
-        }
-    }
+    for (i64 p = 0; p < parts; p++)
+        box.for_each_pair(p, [&](L u, L v) { union_trees(label, u, v); });
 }
 
 // The root of v, above which nothing moves any more.
@@ -301,17 +302,15 @@ extern "C" __global__ void receive_roots(OWN, i64 me, L* label, i64 parts, BOX, 
                 last = common;
             }
         }
-        const i64 length = box.length(p);
-        for (i64 k = thread_id(); k < length; k += thread_count()) {
-            const Pair pair = box.pairs(p)[k];
-            if (!own.has(pair.u)) continue;
-            if (pair.u != pair.v) {
-                union_trees(label, pair.u, pair.v, hooked);
+        box.for_each_pair(p, [&](L u, L v) {
+            if (!own.has(u)) return;
+            if (u != v) {
+                union_trees(label, u, v, hooked);
             } else {
-                const L above = load_lagging(label + pair.u);
-                if (above != pair.u) links.add(pair.u, above);
+                const L above = load_lagging(label + u);
+                if (above != u) links.add(u, above);
             }
-        }
+        });
     }
 }
 
