@@ -1,6 +1,21 @@
 // Sums along the edges of a level, by warps that take equal shares of the edges (load_balance.cuh):
 // a pull adds up the rows of the level, a push adds to the vertices that the edges lead to.
 
+// Of walks from vertices that send a value along their edges: lanes have rows u with x[u], zero where
+// there are no values.
+struct Sender {
+    const O *indptr, *offset;
+    const I *order, *indices;
+    const double* x;
+    double mine = 0.0;
+    MEMBER void fetch(i64, bool) {}
+    MEMBER O load(i64 i, int, O first, bool here) {
+        const I u = here ? order[i] : 0;
+        mine = here && x ? x[u] : 0.0;
+        return here ? indptr[u] - first : 0;
+    }
+};
+
 // A team's warps take equal shares of the edges of order[first] to order[last - 1], from number
 // `begin` to `end` of `offset`.
 template <class Worker>
@@ -17,7 +32,7 @@ DEVICE void share_edges(Team team, i64 first, i64 last, i64 begin, i64 end, Work
 // The values of vertices u; -1 for none. All loads are issued before the first is waited for.
 struct AllValues {
     const double* x;
-    __device__ __forceinline__ void look(const I (&u)[EACH], double (&v)[EACH]) const {
+    MEMBER void look(const I (&u)[EACH], double (&v)[EACH]) const {
 #pragma unroll
         for (int k = 0; k < EACH; k++) v[k] = u[k] >= 0 ? x[u[k]] : 0.0;
     }
@@ -28,7 +43,7 @@ struct AllValues {
 struct MarkedValues {
     const double* x;
     const u32* marks;
-    __device__ __forceinline__ void look(const I (&u)[EACH], double (&v)[EACH]) const {
+    MEMBER void look(const I (&u)[EACH], double (&v)[EACH]) const {
         bool hit[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) hit[k] = u[k] >= 0 && test_bit(marks, u[k]);
@@ -49,8 +64,8 @@ struct Puller {
     int phase;
     I mine;
     O limit;
-    __device__ __forceinline__ void fetch(i64, bool) {}
-    __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
+    MEMBER void fetch(i64, bool) {}
+    MEMBER O load(i64 i, int, O first, bool here) {
         mine = here ? order[i] : 0;
         if constexpr (PHASED) {
             limit = here ? indptr[mine + 1] : 0;
@@ -60,8 +75,7 @@ struct Puller {
         return here ? indptr[mine] - first : 0;
     }
     template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
-                                         const bool (&open)[EACH]) {
+    MEMBER void take(const int (&owner)[EACH], const O (&entry)[EACH], const bool (&open)[EACH]) {
         I u[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
@@ -103,23 +117,12 @@ struct Puller {
 };
 
 // Push: sums[v] += x[u] over the edges u -> v of row u that lead to a vertex of level `depth`.
-struct Pusher {
-    const O *indptr, *offset;
-    const I *order, *indices;
-    const double* x;
+struct Pusher : Sender {
     double* sums;
     const L* level;
     L depth;
-    double mine;
-    __device__ __forceinline__ void fetch(i64, bool) {}
-    __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
-        const I u = here ? order[i] : 0;
-        mine = here ? x[u] : 0.0;
-        return here ? indptr[u] - first : 0;
-    }
     template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
-                                         const bool (&open)[EACH]) {
+    MEMBER void take(const int (&owner)[EACH], const O (&entry)[EACH], const bool (&open)[EACH]) {
         I v[EACH];
         bool hit[EACH];
 #pragma unroll
@@ -153,10 +156,10 @@ CALLED void push_edges(Team team, bool back, LevelRange from, LevelRange to, L d
                            s.order,
                            back ? s.t_indices : s.indices,
                            x,
+                           0.0,
                            sums,
                            s.level,
-                           depth,
-                           0.0};
+                           depth};
     share_edges(team, from.start, to.start, back ? from.in : from.out, back ? to.in : to.out,
                 worker);
 }

@@ -120,7 +120,7 @@ CALLED void sort_levels(u64* count) {
 // The places of `count` in the order that this warp takes.
 struct Places {
     i64 begin, end;
-    __device__ __forceinline__ Places(i64 count) {
+    MEMBER Places(i64 count) {
         const i64 share = block_share(count),
                   part = (share / 32 + warps_of_block() - 1) / warps_of_block() * 32;
         const i64 first = blockIdx.x * share, last = first + share < count ? first + share : count;

@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(256)
     push_level(i64 from, i64 to, i64 begin, i64 end, const O* indptr, const I* indices,
                const I* order, const O* offset, const double* x, double* sums, const L* level,
                i64 depth) {
-    const Pusher worker = {indptr, offset, order, indices, x, sums, level, (L)depth, 0.0};
+    const Pusher worker = {indptr, offset, order, indices, x, 0.0, sums, level, (L)depth};
     share_edges(whole_grid(), from, to, begin, end, worker);
 }
 
@@ -118,15 +118,15 @@ struct ShardLevel {
     double* mine; // the shard's own workspace
     double* out;  // where workspaces are not shared: values, in the order of the level
     double* score;
-    __device__ __forceinline__ bool back() const { return how & BACK; }
-    __device__ __forceinline__ i64 row() const { return depth & 1; }
-    __device__ __forceinline__ i64 sums() const { return (back() ? 1 - row() : row()) * n; }
-    __device__ __forceinline__ i64 values() const { return (back() ? 2 + row() : row()) * n; }
-    __device__ __forceinline__ i64 beside() const { return (back() ? 3 - row() : 1 - row()) * n; }
+    MEMBER bool back() const { return how & BACK; }
+    MEMBER i64 row() const { return depth & 1; }
+    MEMBER i64 sums() const { return (back() ? 1 - row() : row()) * n; }
+    MEMBER i64 values() const { return (back() ? 2 + row() : row()) * n; }
+    MEMBER i64 beside() const { return (back() ? 3 - row() : 1 - row()) * n; }
     // whether some number of paths leaves float64: it is known once all paths are counted
-    __device__ __forceinline__ bool over() const { return back() && mine[4 * n] != 0.0; }
+    MEMBER bool over() const { return back() && mine[4 * n] != 0.0; }
     // Write the value of vertex v, number i of the level, from its sum.
-    __device__ __forceinline__ void settle(i64 i, I v, double sum, bool lost) const {
+    MEMBER void settle(i64 i, I v, double sum, bool lost) const {
         const i64 at = first + v;
         double value = sum;
         if (back()) {

@@ -23,27 +23,16 @@ CALLED void append(bool first, I v, u32 count_bits) {
 
 // A step of the search: the vertices of level `depth`, and the paths that lead to them, along the
 // out-edges of the level before.
-struct Finder {
-    const O* offset;
-    const I* order;
-    const double* x; // null where paths are not counted
+struct Finder : Sender {
     double* paths;
     L depth;
     u32 count_bits;
-    double mine;
-    __device__ __forceinline__ void fetch(i64, bool) {}
-    __device__ __forceinline__ O load(i64 i, int, O first, bool here) {
-        const I u = here ? order[i] : 0;
-        mine = here && x ? x[u] : 0.0;
-        return here ? s.indptr[u] - first : 0;
-    }
     template <bool ONE>
-    __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
-                                         const bool (&open)[EACH]) {
+    MEMBER void take(const int (&owner)[EACH], const O (&entry)[EACH], const bool (&open)[EACH]) {
         I v[EACH];
         L level[EACH];
 #pragma unroll
-        for (int k = 0; k < EACH; k++) v[k] = open[k] ? s.indices[entry[k]] : -1;
+        for (int k = 0; k < EACH; k++) v[k] = open[k] ? indices[entry[k]] : -1;
 #pragma unroll
         for (int k = 0; k < EACH; k++) level[k] = v[k] >= 0 ? load_relaxed(&s.level[v[k]]) : 0;
 #pragma unroll
@@ -86,7 +75,8 @@ CALLED i64 find(Team team, i64 source, u32 count_bits) {
     i64 depth = 0;
     for (LevelRange a = s.ranges[0], b = s.ranges[1]; b.start > a.start;) {
         depth++;
-        Finder worker = {s.offset, s.order, nullptr, nullptr, (L)depth, count_bits, 0.0};
+        Finder worker = {s.indptr, s.offset, s.order,  s.indices, nullptr,
+                         0.0,      nullptr,  (L)depth, count_bits};
 #if !EXTENDED
         if (s.paths) {
             worker.x = s.row(s.paths, depth - 1);

@@ -36,12 +36,8 @@ struct Problem {
     u64* overflow; // becomes 1 where numbers of paths leave float64
     bool acyclic;
     // The row of level d, and the other one.
-    __device__ __forceinline__ N* row(N* rows, i64 d) const {
-        return rows + (acyclic ? 0 : d & 1) * n;
-    }
-    __device__ __forceinline__ N* other_row(N* rows, i64 d) const {
-        return rows + (acyclic ? 1 : 1 - (d & 1)) * n;
-    }
+    MEMBER N* row(N* rows, i64 d) const { return rows + (acyclic ? 0 : d & 1) * n; }
+    MEMBER N* other_row(N* rows, i64 d) const { return rows + (acyclic ? 1 : 1 - (d & 1)) * n; }
 };
 
 __shared__ Problem s;
