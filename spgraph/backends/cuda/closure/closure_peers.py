@@ -25,13 +25,7 @@ from spgraph.backends.cuda.exchange.buffers import (
     Plan,
     raise_lost,
 )
-from spgraph.backends.cuda.exchange.given import block
-from spgraph.backends.cuda.exchange.plan import (
-    check,
-    kernels_and_grids,
-    places_of,
-    planned,
-)
+from spgraph.backends.cuda.exchange.plan import check, peer_plan, places_of, planned
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.closure import Part
@@ -105,30 +99,24 @@ def new_plan(
 ) -> Plan:
     """A plan, with the memory that it reserves on every device, for what `program` is given."""
     semiring, types, ordered = asked
-    check("closure", graph, buffers, graph.size)
-    first, peers, n, dtype = graph.shards[0], len(graph.offsets) - 1, graph.size, semiring.dtype
-    sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
+    sizes = check("closure", graph, buffers, graph.size)
+    first, n, dtype = graph.shards[0], graph.size, semiring.dtype
     kinds = (first.indices.dtype, first.indptr.dtype)
     capacity = min(INBOX, max(4096, *sizes))
     parts = memory_offsets(sizes, n, (*kinds, dtype), capacity)
-    key, needed = ("closure", tuple(sizes), kinds, dtype), [part["end"] for part in parts]
-    shared, given = block_bytes(dtype, *kinds), []
-    text = program(semiring, types, ordered, THREADS, peers)
-    nothing = (*(jit.NULL,) * 6, np.int64(0), dtype.type(0), dtype.type(0), np.uint64(0))
-    kernels, grids = kernels_and_grids(graph, "closure_peers", text, THREADS, shared, nothing)
-    edges = int(buffers.gather(np.array([graph.edges], np.int64)).sum())
-    memory = buffers.reserve(key, needed)
-    for p, shard in zip(buffers.local, graph.shards, strict=True):
-        xp = array_module(shard.indptr)
-        with jit.device(shard.indptr):
-            place = parts[p]
-            own = {name: memory[p] + place[name] for name in shard_arrays(n, sizes[p], *kinds)}
-            fields = given_fields(graph, p, shard, edges, own)
-            fields |= {"memory": memory, "inbox_ids": place["ids"], "inbox_values": place["values"]}
-            fields |= {"whole": place["whole"], "capacity": capacity}
-            fields |= {name: memory[p] + place[name] for name in ("barrier", "control")}
-            given.append(block(fields, xp))
-    return Plan(key, needed, memory, kernels, grids, THREADS, shared, given)
+    text = program(semiring, types, ordered, THREADS, len(sizes))
+
+    def fields(k: int, p: int, known: dict[str, Any]) -> dict[str, Any]:
+        own = {name: known[name] for name in shard_arrays(n, sizes[p], *kinds)}
+        made = given_fields(graph, p, graph.shards[k], known["edges"], own)
+        made |= {"memory": known["memory"], "inbox_ids": parts[p]["ids"]}
+        made |= {"inbox_values": parts[p]["values"], "whole": parts[p]["whole"]}
+        made |= {"capacity": capacity, "barrier": known["barrier"], "control": known["control"]}
+        return made
+
+    compiled = ("closure_peers", text, THREADS, block_bytes(dtype, *kinds))
+    key = ("closure", tuple(sizes), kinds, dtype)
+    return peer_plan(graph, buffers, compiled, key, parts, fields)
 
 
 def shard_arrays(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from spgraph.backends.cuda.exchange.buffers import MOST_PEERS, Launching, Plan
+from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.graph import ShardedGraph
+from spgraph.containers.storage.arrays import array_module
 
 R = TypeVar("R")
 
@@ -32,8 +35,8 @@ def planned(
     return plan
 
 
-def check(loop: str, graph: ShardedGraph, buffers: Launching, ids: int) -> None:
-    """Raise where the loop cannot run: ids of columns go up to `ids`."""
+def check(loop: str, graph: ShardedGraph, buffers: Launching, ids: int) -> list[int]:
+    """The sizes of the shards. Raises where the loop cannot run: ids of columns go up to `ids`."""
     peers, name = len(graph.offsets) - 1, f"{loop}: exchange='peer'"
     if not 1 <= peers <= MOST_PEERS:
         raise ValueError(f"{name}: expected 1 to {MOST_PEERS} shards, got {peers}")
@@ -46,6 +49,7 @@ def check(loop: str, graph: ShardedGraph, buffers: Launching, ids: int) -> None:
         raise ValueError(f"{name}: expected column ids of 64 bits for {graph.size} vertices")
     for shard in graph.shards:
         check_counts(loop, shard.indptr.size - 1, shard.indices.size, " of a shard")
+    return [int(b - a) for a, b in itertools.pairwise(graph.offsets)]
 
 
 def check_counts(loop: str, vertices: int, edges: int, of: str = "") -> None:
@@ -71,25 +75,42 @@ def kernel_of(stem: str, text: str, device_id: int, shared: int) -> jit.Kernel:
     return kernel
 
 
-def kernels_and_grids(
-    graph: ShardedGraph, name: str, text: str, threads: int, shared: int, nothing: tuple[Any, ...]
-) -> tuple[list[jit.Kernel], list[int]]:
-    """(the kernel `name` of the file of that name, how many blocks of it run) on the device of each
-    local shard. It is launched once with the arguments `nothing`: a driver may load a kernel only
-    while the device is idle, and a grid that waits for a peer's never is.
+def peer_plan(
+    graph: ShardedGraph,
+    buffers: Launching,
+    program: tuple[str, str, int, int],
+    key: object,
+    parts: Sequence[Mapping[str, int]],
+    fields: Callable[[int, int, dict[str, Any]], Mapping[str, Any]],
+) -> Plan:
+    """The plan of a program: the name of its kernel and file, its preamble, the threads and bytes
+    of shared memory of a block. The `parts` of the shards' memory are from `places_of`; programs of
+    one `key` leave it to each other. The kernel of local shard k, number p of all, is given
+    fields(k, p, known): the addresses of its parts, the `memory` of all shards, the `edges` of all,
+    the `blocks` of the smallest grid. Processes plan together: none begins before all compiled.
     """
-    kernels, grids = [], []
+    kernels, grids, given = [], [], []
     for shard in graph.shards:
         with jit.device(shard.indptr):
-            kernels.append(_loaded(name, text, jit.current_device(), threads, shared, nothing))
-            grids.append(jit.occupancy(kernels[-1], threads, shared))
-    return kernels, grids
+            kernels.append(_loaded(*program, jit.current_device()))
+            grids.append(jit.occupancy(kernels[-1], *program[2:]))
+    of_all = buffers.gather(np.array([graph.edges, min(grids)], np.int64)).reshape(-1, 2)
+    needed = [part["end"] for part in parts]
+    memory = buffers.reserve(key, needed)
+    totals: dict[str, Any] = {"edges": int(of_all[:, 0].sum()), "blocks": int(of_all[:, 1].min())}
+    totals |= {"memory": memory}
+    for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
+        with jit.device(shard.indptr):
+            places = {name: memory[p] + place for name, place in parts[p].items()}
+            given.append(block(fields(k, p, places | totals), array_module(shard.indptr)))
+    return Plan(key, needed, memory, kernels, grids, *program[2:], given)
 
 
 @functools.lru_cache(maxsize=1024)
-def _loaded(
-    name: str, text: str, device_id: int, threads: int, shared: int, nothing: tuple[Any, ...]
-) -> jit.Kernel:
+def _loaded(name: str, text: str, threads: int, shared: int, device_id: int) -> jit.Kernel:
+    """The kernel, launched once with nothing but zeros: a driver may load a kernel only while the
+    device is idle, and a grid that waits for a peer's never is.
+    """
     kernel = kernel_of(name, text, device_id, shared)
-    kernel((1,), (threads,), nothing, shared_mem=shared)
+    kernel((1,), (threads,), (np.int64(0),) * 32, shared_mem=shared)
     return kernel

@@ -10,25 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.buffers import (
-    BARRIER_BYTES,
-    INBOX_BYTES,
-    Launching,
-    Plan,
-)
-from spgraph.backends.cuda.exchange.given import block
-from spgraph.backends.cuda.exchange.plan import check, kernels_and_grids, places_of
-from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.exchange.buffers import BARRIER_BYTES, INBOX_BYTES, Launching, Plan
+from spgraph.backends.cuda.exchange.plan import check, peer_plan, places_of
+from spgraph.backends.cuda.runtime import preamble
 from spgraph.backends.cuda.search.search import LONG_ROW, decisions, small_bytes, small_frontier
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
+from spgraph.containers.storage.arrays import Array, index_dtype, words
 from spgraph.semirings import TypedSemiring, min_secondi
 
 # as in kernels/shards/search_peers.cu
 CONTROL_BYTES = 128
 THREADS = 1024
-PLACES = ("messages", "received", "partials", "frontier_values")
-OWN = "visited visited_next partial queue offset barrier control frontier next".split()
 
 
 class Values(NamedTuple):
@@ -53,55 +45,35 @@ def new_plan(
     buffers: Launching,
     values: Values | None,
 ) -> Plan:
-    """A plan, with the memory that it reserves on every device. Processes make it together: none
-    begins a search before all have compiled its kernel.
-    """
-    check("search", graph, buffers, graph.size + 32 * (len(graph.offsets) - 1))
-    first, peers = graph.shards[0], len(graph.offsets) - 1
-    sizes = [int(graph.offsets[p + 1] - graph.offsets[p]) for p in range(peers)]
-    begins = np.concatenate([[0], np.cumsum([words(n) for n in sizes])])
+    """The plan of a search over a graph, of whose transposes `rows` are known."""
+    sizes = check("search", graph, buffers, graph.size + 32 * (len(graph.offsets) - 1))
+    first, begins = graph.shards[0], np.cumsum([0, *map(words, sizes)]).tolist()
     kinds = (first.indices.dtype, first.indptr.dtype, index_dtype(graph.size))
     capacity = small_frontier(*kinds[:2])
-    padded = any(int(graph.offsets[p]) != 32 * int(begins[p]) for p in range(peers))
-    shape = (peers, THREADS, padded, capacity, LONG_ROW)
+    padded = any(int(graph.offsets[p]) != 32 * begin for p, begin in enumerate(begins[:-1]))
+    shape = (len(sizes), THREADS, padded, capacity, LONG_ROW)
     text = program(shape, tuple(kind.str for kind in kinds), values)
     # where levels alone are sought, memory stays as searches for parents leave it
     sums = values or parents_values(kinds[2].str)
-    parts = layout(sizes, int(begins[-1]), kinds, capacity, sums)
+    parts = layout(sizes, begins[-1], kinds, capacity, sums)
     # memory holds as many identities as there are vertices
     held = (sums.semiring.dtype, np.asarray(sums.semiring.add.identity).tobytes())
     key = (tuple(sizes), kinds, capacity, *held, sums.looks_at_values)
-    needed = [part["end"] for part in parts]
     # of kernels/shards/search_peers.cu: two frontiers, or Pull
     small = 2 * small_bytes(*kinds[:2], capacity, capacity + capacity // 16)
-    shared = max(small, 4 * THREADS)
-    zeros = [np.int64(0)] * 4
-    nothing = (*[jit.NULL] * 8, *zeros, np.int32(0), zeros[0], np.uint64(0), jit.NULL)
-    kernels, grids = kernels_and_grids(graph, "search_peers", text, THREADS, shared, nothing)
-    given = []
-    of_all = buffers.gather(np.array([graph.edges, min(grids)], np.int64)).reshape(-1, 2)
-    memory = buffers.reserve(key, needed)
-    for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
-        xp = array_module(shard.indptr)
-        with jit.device(shard.indptr):
-            leading, nonempty = rows[k] or (None, None)
-            place = parts[p]
-            fields = row_fields(shard, leading if first_decides(values) else None, nonempty)
-            fields |= {"me": p, "first": list(graph.offsets), "word": begins.tolist()}
-            fields |= {"memory": memory, "frontiers": [place["frontier"], place["next"]]}
-            fields |= {name: place[name] for name in PLACES}
-            fields |= {
-                "m": int(of_all[:, 0].sum()),
-                "findable": findable,
-                "symmetric": graph.symmetric or shard.t_indices is shard.indices,
-                "warps": int(of_all[:, 1].min()) * (THREADS // 32),
-                "ids": shard.ids,
-            }
-            fields |= {name: memory[p] + place[name] for name in OWN}
-            fields |= {"frontier_value": memory[p] + place["frontier_values"]}
-            fields |= {"base": begins[p], "words": begins[p + 1] - begins[p]}
-            given.append(block(fields, xp))
-    return Plan(key, needed, memory, kernels, grids, THREADS, shared, given)
+
+    def fields(k: int, p: int, known: dict[str, Any]) -> dict[str, Any]:
+        shard, (leading, nonempty) = graph.shards[k], rows[k] or (None, None)
+        made = row_fields(shard, leading if first_decides(values) else None, nonempty)
+        made |= {"me": p, "first": list(graph.offsets), "word": begins}
+        made |= {"base": begins[p], "words": begins[p + 1] - begins[p], "memory": known["memory"]}
+        made |= {"m": known["edges"], "findable": findable}
+        made |= {"symmetric": graph.symmetric or shard.t_indices is shard.indices}
+        made |= {"warps": known["blocks"] * (THREADS // 32), "ids": shard.ids}
+        return made | {name: known[name] for name in parts[p] if name != "end"}
+
+    compiled = ("search_peers", text, THREADS, max(small, 4 * THREADS))
+    return peer_plan(graph, buffers, compiled, key, parts, fields)
 
 
 def row_fields(rows: GraphRows, leading: Array | None, nonempty: Array | None) -> dict[str, Any]:
@@ -122,7 +94,7 @@ def layout(
     capacity: int,
     sums: Values,
 ) -> list[dict[str, int]]:
-    """Where things lie in each shard's memory; what peers write is at the same place in all."""
+    """Where the last fields of Given lie in each shard's memory; peers write to the same in all."""
     ids, offsets, labels = (kind.itemsize for kind in kinds)
     value = sums.semiring.dtype.itemsize
     looked_at = value if sums.looks_at_values else 0
@@ -130,12 +102,12 @@ def layout(
     for n in sizes:
         parts = {
             "inbox": INBOX_BYTES,
-            "messages": 2 * peers * 8 * capacity * 2 * max(labels, value),
             "frontier": 4 * all_words,
             "next": 4 * all_words,
+            "messages": 2 * peers * 8 * capacity * 2 * max(labels, value),
             "received": 4 * peers * widest,
             "partials": 32 * value * peers * widest,
-            "frontier_values": 32 * looked_at * all_words,
+            "frontier_value": 32 * looked_at * all_words,
             "barrier": BARRIER_BYTES,
             "control": CONTROL_BYTES,
             "visited": 4 * all_words,

@@ -21,8 +21,7 @@ struct Exchange : ShardExchange {
     DEVICE void publish(i64 w, u32 bits, u32 before) {
         if (before == bits) return;
 #pragma unroll
-        for (int q = 0; q < PEERS; q++)
-            in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[s.base + w] = bits;
+        for (int q = 0; q < PEERS; q++) at_peer(q, s.next)[s.base + w] = bits;
     }
     // A word of the visited vertices; and a vertex, which other blocks may do at the same time.
     DEVICE void visit_word(i64 w, u32 bits) {

@@ -41,6 +41,11 @@ template <class T>
 DEVICE T* in_memory_of(int q, i64 offset) {
     return reinterpret_cast<T*>(peers.memory[q] + (u64)offset);
 }
+// Where GPU q has what lies here at `own`, which is at the same place in the memory of all.
+template <class T>
+DEVICE T* at_peer(int q, T* own) {
+    return reinterpret_cast<T*>((u64)own + (peers.memory[q] - peers.memory[peers.me]));
+}
 DEVICE Inbox* inbox_of(int q) { return in_memory_of<Inbox>(q, 0); }
 
 // Let everyone know, once, that the GPU of shard `lost` did not come. A warp calls.

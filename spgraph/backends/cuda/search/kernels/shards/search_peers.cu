@@ -48,26 +48,29 @@ struct Control {   // of one GPU
     u64 filled; // 1: the partial sums are nothing(), 0: they are zero
 };
 
-// What search_peers.py writes, in fields of 8 bytes.
+// What search_peers_plan.py writes, in fields of 8 bytes.
 struct Given : Rows {
     i64 me;
     i64 first[PEERS + 1], word[PEERS + 1]; // where shards begin: their vertices, their words
-    u64 memory[PEERS];                     // that all peers write to; where in it things lie:
-    i64 frontiers[2], messages, received, partials, frontier_values;
-    i64 m, findable, symmetric; // of the whole graph: edges, vertices with in-edges
+    i64 base, words;                       // the place of the first own word, how many there are
+    u64 memory[PEERS];                     // of all GPUs
+    i64 m, findable, symmetric;            // of the whole graph: edges, vertices with in-edges
     i64 warps;    // of the smallest grid: what words each takes at a time is the same on all GPUs
     const L* ids; // users' ids of all vertices, or null: the same
+    // the own memory: first what peers write, at the same place in all
+    Inbox* inbox;
+    u32 *frontier, *next; // the bitmaps of all vertices
+    Message* messages;
+    u32* received;
+    Z *partials, *frontier_value; // frontier_value: by bit position, of the frontier of a pull
+    PeerBarrier* barrier;
+    Control* control;
     // the next two are all zero when a launch begins and when it ends
     u32* visited;      // own part: visited; others': those that this GPU has heard of or sent there
     u32* visited_next; // that, and what this level reaches
     Z* partial;        // by bit position, of what this level reaches; else nothing()
     I* queue;          // own frontier
     O* offset;         // its degrees scanned
-    PeerBarrier* barrier;
-    Control* control;
-    u32 *frontier, *next;    // the bitmaps of all vertices
-    const Z* frontier_value; // by bit position, of the frontier of a pull
-    i64 base, words;         // the place of the first own word, how many there are
 };
 
 struct Search : Given {
@@ -75,7 +78,6 @@ struct Search : Given {
     Z* value;
     i64* trace; // direction, frontier, edges looked at, ns; one row a level
     u64 since;
-    i64 side; // which of the two bitmaps is `frontier`
     // own ones, with their values: arrays, or one that the launch brings
     i64 number;
     const I* sources;
@@ -145,10 +147,7 @@ CALLED void clear_partials() {
 
 DEVICE void swap_frontiers() {
     __syncthreads();
-    if (threadIdx.x == 0) {
-        swap(s.frontier, s.next);
-        s.side ^= 1;
-    }
+    if (threadIdx.x == 0) swap(s.frontier, s.next);
     __syncthreads();
 }
 
@@ -169,7 +168,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) {
         peers.me = (int)s.me;
         peers.barrier = s.barrier;
-        s.side = 0;
         s.level = level;
         s.value = value;
         s.trace = trace;

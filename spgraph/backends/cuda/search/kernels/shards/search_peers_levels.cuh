@@ -24,7 +24,7 @@ CALLED void publish_long_rows(i64 rows) {
         const u32 bits = load_relaxed(&s.next[w]);
 #pragma unroll
         for (int q = 0; q < PEERS; q++)
-            if (q != s.me) in_memory_of<u32>(q, s.frontiers[s.side ^ 1])[w] = bits;
+            if (q != s.me) at_peer(q, s.next)[w] = bits;
     }
     if (thread_id() == 0) store_relaxed(&s.control->long_rows, (u64)0);
 }
@@ -40,7 +40,7 @@ CALLED void publish_values() {
                          const Z x = s.value[v];
 #pragma unroll
                          for (int q = 0; q < PEERS; q++)
-                             in_memory_of<Z>(q, s.frontier_values)[32 * s.base + v] = x;
+                             at_peer(q, s.frontier_value)[32 * s.base + v] = x;
                      });
     });
 }

@@ -29,8 +29,8 @@ CALLED void send_claims() {
     for (int k = 1; k < PEERS; k++) {
         const int q = (int)(s.me + k) % PEERS; // not all to the same one
         const i64 first = s.word[q], words = s.word[q + 1] - first;
-        u32* const received = in_memory_of<u32>(q, s.received) + s.me * words;
-        Z* const sent = in_memory_of<Z>(q, s.partials) + 32 * s.me * words;
+        u32* const received = at_peer(q, s.received) + s.me * words;
+        Z* const sent = at_peer(q, s.partials) + 32 * s.me * words;
         Z* const partial = s.partial + 32 * first;
         for_each_words(words, words_at_a_time(words), [&](i64 begin, i64 w, bool mine) {
             const u32 visited = mine ? s.visited[first + w] : 0;
@@ -54,8 +54,8 @@ CALLED void send_claims() {
 
 // What edges of the frontier have reached of the own part, here and at the peers, and is new.
 CALLED void settle(L depth) {
-    u32* const received = in_memory_of<u32>((int)s.me, s.received);
-    const Z* const partials = in_memory_of<Z>((int)s.me, s.partials);
+    u32* const received = s.received;
+    const Z* const partials = s.partials;
     Z* const partial = s.partial + 32 * s.base;
     Degrees edges;
     u32 count = 0;

@@ -44,48 +44,47 @@ DEVICE void small_values(const SmallFrontier& list, const SmallCount& size, u32 
 DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const SmallCount& size,
                         SmallCount& count, L depth, int parity) {
     const Borders borders;
-    small_walk(
-        from, size, [&](const I(&u)[PAIR], I(&v)[PAIR], const O(&e)[PAIR], bool (&found)[PAIR]) {
-            I place[PAIR];
-            u32 word[PAIR];
-            O first[PAIR], last[PAIR];
-            Z product[PAIR];
+    Message* const box = s.messages + (i64)(parity * PEERS + s.me) * SMALL_EDGES;
+    small_walk(from, size,
+               [&](const I(&u)[PAIR], I(&v)[PAIR], const O(&e)[PAIR], bool (&found)[PAIR]) {
+                   I place[PAIR];
+                   u32 word[PAIR];
+                   O first[PAIR], last[PAIR];
+                   Z product[PAIR];
 #pragma unroll
-            for (int k = 0; k < PAIR; k++)
-                product[k] = VALUES && found[k] ? out_product(u[k], v[k], e[k]) : Z();
+                   for (int k = 0; k < PAIR; k++)
+                       product[k] = VALUES && found[k] ? out_product(u[k], v[k], e[k]) : Z();
 #pragma unroll
-            for (int k = 0; k < PAIR; k++) {
-                place[k] = borders.position(v[k]);
-                word[k] = found[k] ? load_relaxed(&s.visited[place[k] >> 5]) : ALL_BITS;
-                const int q = borders.owner(v[k]);
-                v[k] -= (I)s.first[q];
-                first[k] = last[k] = 0;
-                found[k] = !((word[k] >> (place[k] & 31)) & 1u);
-                if (q == s.me) {
-                    // wanted only of those that are found, but to wait for that costs more
-                    first[k] = s.indptr[v[k]];
-                    last[k] = s.indptr[v[k] + 1];
-                } else if (found[k]) {
-                    found[k] = false;
-                    // once for each edge: the level may be done again in another form, so that what is
-                    // sent does not become visited yet
-                    Message* const box = in_memory_of<Message>(q, s.messages);
-                    const u32 slot = atomicAdd(&small_sent[q], 1u);
-                    box[(i64)(parity * PEERS + s.me) * SMALL_EDGES + slot] = {(L)v[k], product[k]};
-                }
-            }
+                   for (int k = 0; k < PAIR; k++) {
+                       place[k] = borders.position(v[k]);
+                       word[k] = found[k] ? load_relaxed(&s.visited[place[k] >> 5]) : ALL_BITS;
+                       const int q = borders.owner(v[k]);
+                       v[k] -= (I)s.first[q];
+                       first[k] = last[k] = 0;
+                       found[k] = !((word[k] >> (place[k] & 31)) & 1u);
+                       if (q == s.me) {
+                           // wanted only of those that are found, but to wait for that costs more
+                           first[k] = s.indptr[v[k]];
+                           last[k] = s.indptr[v[k] + 1];
+                       } else if (found[k]) {
+                           found[k] = false;
+                           // once for each edge: the level may be done again in another form, so that what is
+                           // sent does not become visited yet
+                           const u32 slot = atomicAdd(&small_sent[q], 1u);
+                           at_peer(q, box)[slot] = {(L)v[k], product[k]};
+                       }
+                   }
 #pragma unroll
-            for (int k = 0; k < PAIR; k++)
-                if (found[k]) found[k] = small_claim(v[k], product[k], depth);
-            small_add(to, count, found, u, v, first, last);
-        });
+                   for (int k = 0; k < PAIR; k++)
+                       if (found[k]) found[k] = small_claim(v[k], product[k], depth);
+                   small_add(to, count, found, u, v, first, last);
+               });
 }
 
 // What the peers have sent joins the next level.
 DEVICE void small_receive(SmallFrontier& to, SmallCount& count, L depth, int parity) {
-    const Message* const boxes = in_memory_of<Message>((int)s.me, s.messages);
     for (int q = 0; q < PEERS; q++) {
-        const Message* const box = boxes + (i64)(parity * PEERS + q) * SMALL_EDGES;
+        const Message* const box = s.messages + (i64)(parity * PEERS + q) * SMALL_EDGES;
         const u32 come = q == s.me ? 0 : small_come[q];
         small_fill(to, count, come, [&](i64 i, I& v, O& first, O& last) {
             v = (I)load_relaxed(&box[i].vertex);
