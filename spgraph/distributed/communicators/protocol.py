@@ -73,6 +73,7 @@ class Communicator:
 
     def __init__(self, num_shards: int, local: range, devices: Sequence[str]) -> None:
         self.num_shards, self.local, self.devices = num_shards, local, tuple(devices)
+        self._all_local = len(local) == num_shards
         self._readback = Readback(devices)
 
     # --- collectives ------------------------------------------------------------------------------
@@ -302,10 +303,6 @@ class Communicator:
 
     # --- agreement --------------------------------------------------------------------------------
 
-    @property
-    def _all_local(self) -> bool:
-        return len(self.local) == self.num_shards
-
     def _all_sizes(self, name: str, sizes: list[list[int]], dtype: np.dtype) -> list[list[int]]:
         """The lists of all shards, of one length; `sizes` are those of the local shards. TypeError
         if the shards have different types.
@@ -348,10 +345,7 @@ def fold(pieces: Sequence[Array], op: Op) -> Array:
 
 def starts_of(sizes: Sequence[int]) -> list[int]:
     """The offsets of consecutive slices of these sizes, with the end of the last."""
-    starts = [0]
-    for size in sizes:
-        starts.append(starts[-1] + size)
-    return starts
+    return list(itertools.accumulate(sizes, initial=0))
 
 
 def flat(array: Array) -> Array:

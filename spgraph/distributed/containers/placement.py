@@ -113,14 +113,10 @@ class Placement:
 
     def shard_ids(self, k: int, size: int) -> Array:
         """The user's ids that local shard k owns, ascending, on its device."""
-        if size != self.graph_partition.size:
-            return self._ids(k, size)
-        if k not in self._shard_ids:
-            self._shard_ids[k] = self._ids(k, size)
-        return self._shard_ids[k]
-
-    def _ids(self, k: int, size: int) -> Array:
-        return self.partition(size).shard_ids(self.local[k], self.devices[k])
+        kept = self._shard_ids if size == self.graph_partition.size else {}
+        if k not in kept:
+            kept[k] = self.partition(size).shard_ids(self.local[k], self.devices[k])
+        return kept[k]
 
     # --- work on all local shards -----------------------------------------------------------------
 

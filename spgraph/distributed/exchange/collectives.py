@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import (
@@ -97,9 +97,9 @@ def reduce_to_owners(
     each = found[0].dtype.itemsize
     sizes = partition.sizes
     pairs = placement.total([t.nvals for t in found]) * (each + index_dtype(size).itemsize)
-    dense = placement.num_shards * size * (each + 1 / 8)
-    if pairs < dense:
-        entries = placement.map(lambda k, t: _entries(t.to_sparse()), found)
+    if pairs < placement.num_shards * size * (each + 1 / 8):
+        sparse = placement.map(lambda k, t: t.to_sparse(), found)
+        entries = [(t._indices, t._values) for t in sparse]
         pieces = send_to_owners(entries, placement, size, ascending=True)
         received = placement.map(
             lambda k, row: [_sparse(sizes[placement.local[k]], *piece) for piece in row], pieces
@@ -131,17 +131,12 @@ def _reduced(on: ModuleType, row: list[Vector], monoid: TypedMonoid) -> Vector:
     return total._conform()
 
 
-def _entries(t: Vector) -> tuple[Array, Array]:
-    assert t._indices is not None
-    return t._indices, t._values
-
-
 def _sparse(size: int, indices: Array, values: Array) -> Vector:
     return Vector._of(size, values, indices=indices.astype(index_dtype(size), copy=False))
 
 
 def send_to_owners(
-    entries: list[tuple[Array, ...]], placement: Placement, size: int, ascending: bool = False
+    entries: Sequence[tuple[Any, ...]], placement: Placement, size: int, ascending: bool = False
 ) -> list[list[tuple[Array, ...]]]:
     """Send arrays (ids, more, ...) of each local shard, in any order and with repeated ids, to the
     shards that own the ids: an all-to-all. For each local shard, the arrays (positions in the
