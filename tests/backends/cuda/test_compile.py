@@ -17,11 +17,11 @@ import sanitizers
 from pairwise import pairwise
 
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
+from spgraph.backends.cuda.entrywise import masked_write, vectors
 from spgraph.backends.cuda.products import dense, multiply, operands
 from spgraph.backends.cuda.runtime import offline, preamble
 from spgraph.backends.cuda.runtime.sources import SEPARATE, alone, source, stems
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Mask, Matrix
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import Semiring, binary, indexunary, monoid, unary
 
@@ -218,7 +218,7 @@ def preamble_of(case: dict[str, Any]) -> str:
         case "kronecker":
             return first + second + types(Z=op.result) + op.define_cuda("op")
         case "matrix_apply":
-            call = matrices.call(op, "right", op.result)
+            call = vectors.call(op, "right", op.result)
             return first + types(S=other, Z=op.result) + preamble.constants(PLACED=one) + call
         case "matrix_ewise":
             text = vectors.ewise_preamble(op, one, two)
@@ -227,9 +227,9 @@ def preamble_of(case: dict[str, Any]) -> str:
             return first + types(V=dtype, S=offset, K=index, C=offset)
         case "matrix_select":
             above = indexunary.valuegt.resolve(dtype, dtype)
-            return first + types(S=dtype) + matrices.call(above, "index", np.dtype(bool))
+            return first + types(S=dtype) + vectors.call(above, "index", np.dtype(bool))
         case "matrix_write":
-            text = matrices.write_preamble(dtype, other, op if one else None)
+            text = masked_write.write_preamble(dtype, other, op if one else None)
             text += types(O=offset, I=index, P=index, J=offset, X=index, Y=offset, M=dtype)
             return text + types(Q=offset, N=index) + preamble.constants(MASKED=two, STRUCTURE=one)
         case "rows":
@@ -255,10 +255,8 @@ def preamble_of(case: dict[str, Any]) -> str:
             above = indexunary.valuegt.resolve(dtype, dtype)
             return types(U=dtype, S=dtype, N=index) + vectors.call(above, "index", np.dtype(bool))
         case "write":
-            vector = Vector._of(0, np.empty(0, dtype), indices=np.empty(0, index))
-            return masked_write.write_preamble(
-                vector, Vector._of(0, np.empty(0, other)), op if one else None
-            )
+            text = masked_write.write_preamble(dtype, other, op if one else None)
+            return types(N=index) + text
     raise AssertionError(case["stem"])
 
 

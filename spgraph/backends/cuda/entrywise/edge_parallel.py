@@ -76,6 +76,19 @@ def as_bits(values: Array) -> Array:
     return values.view(np.dtype(f"u{values.dtype.itemsize}"))
 
 
+def sized_kernel(
+    stem: str, types: str, shape: tuple[int, int], name: str, nvals: int
+) -> jit.Kernel:
+    """A kernel under the preamble `types` and the types of a result of `shape` and `nvals`."""
+    return jit.kernel(stem, name, types + preamble.types(**result_types(*shape, nvals)))
+
+
+def empty_pattern(xp: ModuleType, nrows: int, ncols: int, nvals: int) -> tuple[Array, Array]:
+    """Offsets and columns of a result, still to be written."""
+    types = result_types(nrows, ncols, nvals)
+    return xp.empty(nrows + 1, types["Q"]), xp.empty(nvals, types["N"])
+
+
 def result_types(nrows: int, ncols: int, nvals: int) -> dict[str, np.dtype]:
     """The types of a result's offsets, Q, and columns, N: the smallest that hold them."""
     return {"Q": index_dtype(nvals), "N": index_dtype(max(nrows, ncols))}

@@ -49,11 +49,8 @@ def _merge(
     """Both sparse: new arrays."""
     assert out._indices is not None and t._indices is not None
     xp = array_module(out._values)
-    text = write_preamble(out, t, accum)
-    stays, merge = (
-        jit.kernel("write", "write_stays", text),
-        jit.kernel("write", "write_sparse", text),
-    )
+    text = _program(out, t, accum)
+    stays, merge = (jit.kernel("write", f"write_{name}", text) for name in ("stays", "sparse"))
     both = out.nvals + t.nvals
     if both == 0:
         return
@@ -84,7 +81,7 @@ def _write_few(
     """A sparse t into out by position: in place, at the cost of t and of a sparse mask."""
     assert t._indices is not None
     xp = array_module(out._values)
-    text = write_preamble(out, t, accum)
+    text = _program(out, t, accum)
     # what is launched is compiled before anything is written
     few = jit.kernel("write", "write_few", text)
     cleared = t._indices[:0]
@@ -115,7 +112,7 @@ def _write_all(
 ) -> None:
     """By position; a sparse out gets new arrays, another is written in place."""
     w, t = out.to_bitmap(), t.to_bitmap()
-    kernel = jit.kernel("write", "write", write_preamble(w, t, accum))
+    kernel = jit.kernel("write", "write", _program(w, t, accum))
     z_bits = array_module(out._values).empty(words(out.size), np.uint32)
     w_bits, t_bits = (jit.NULL if v._bits is None else v._bits for v in (w, t))
     given = (w_bits, w._values, t_bits, t._values, bits, invert, replace, out.size, z_bits)
@@ -128,18 +125,18 @@ def _write_all(
         out._become(settle(out))
 
 
-def write_preamble(w: Vector, t: Vector, accum: Function | None) -> str:
-    """The types, `combine_entries(w, t)`, the accumulator's result in the type of w, and `cast`."""
-    return _text(w.dtype, t.dtype, INT32 if t._indices is None else t._indices.dtype, accum)
+def _program(w: Vector, t: Vector, accum: Function | None) -> str:
+    """The preamble of kernels/write.cu."""
+    ids = INT32 if t._indices is None else t._indices.dtype
+    return preamble.types(N=ids) + write_preamble(w.dtype, t.dtype, accum)
 
 
 @functools.lru_cache(maxsize=1024)
-def _text(w: np.dtype, t: np.dtype, ids: np.dtype, accum: Function | None) -> str:
-    text = (
-        preamble.types(W=w, T=t, N=ids)
-        + preamble.constants(ACCUM=accum is not None)
-        + preamble.cast("cast", w)
-    )
-    call = "cast(t)" if accum is None else "cast(op(w, t, 0, 0, 0, 0))"
-    text += "" if accum is None else accum.define_cuda("op")
-    return text + f"__device__ __forceinline__ W combine_entries(W w, T t) {{ return {call}; }}\n"
+def write_preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
+    """The types W and T, `combine_entries(w, t)`, the accumulator's result in the type of w, and
+    `cast`.
+    """
+    text = preamble.types(W=w, T=t) + preamble.constants(ACCUM=accum is not None)
+    text += preamble.cast("cast", w) + ("" if accum is None else accum.define_cuda("op"))
+    result = "cast(t)" if accum is None else "cast(op(w, t, 0, 0, 0, 0))"
+    return text + f"__device__ __forceinline__ W combine_entries(W w, T t) {{ return {result}; }}\n"

@@ -7,25 +7,25 @@ tell entries apart. Its offsets and columns are of the smallest types that hold 
 from __future__ import annotations
 
 import functools
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.edge_parallel import Kept, keep, result_types, sweep, tiles_of
-from spgraph.backends.cuda.entrywise.vectors import ewise_preamble, other_operands
+from spgraph.backends.cuda.entrywise.edge_parallel import (
+    Kept,
+    empty_pattern,
+    keep,
+    result_types,
+    sized_kernel,
+    sweep,
+    tiles_of,
+)
+from spgraph.backends.cuda.entrywise.masked_write import write_preamble
+from spgraph.backends.cuda.entrywise.vectors import call, ewise_preamble, other_operands
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
 from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.semirings import Function
-
-# the operators that apply and select take, as calls of a value, its row and column and a scalar
-CALLS = {
-    "unary": "op(value)",
-    "left": "op(scalar, value, i, j, i, j)",
-    "right": "op(value, scalar, i, j, i, j)",
-    "index": "op(value, i, j, scalar)",
-}
 
 
 @jit.on_device
@@ -66,16 +66,13 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
     types = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, U=A.dtype, S=thunk.dtype)
     types += call(op, "index", np.dtype(bool))
 
-    def kernel(name: str, nvals: int) -> jit.Kernel:
-        text = types + preamble.types(**result_types(*A.shape, nvals))
-        return jit.kernel("matrix_select", name, text)
-
+    kernel = functools.partial(sized_kernel, "matrix_select", types, A.shape)
     kept, nvals = Kept.empty(xp, count), 0
     if count:
         given = A._indptr, A._indices, tiles_of(A), A._values, keep(A), thunk
         sweep(kernel("matrix_select", count), count, *given, count, *kept)
         kept, nvals = kept.counted()
-    z_indptr, z_indices = _empty_pattern(xp, *A.shape, nvals)
+    z_indptr, z_indices = empty_pattern(xp, *A.shape, nvals)
     z = A._values.copy() if A.iso else xp.empty(nvals, A.dtype)
     sweep(
         kernel("compress", nvals),
@@ -107,10 +104,7 @@ def ewise_matrix(
     types += preamble.types(P=B._indptr.dtype, J=B._indices.dtype, V=B.dtype)
     types += ewise_preamble(op, union, alpha is not None) + preamble.constants(FLIP=flip)
 
-    def kernel(name: str, nvals: int) -> jit.Kernel:
-        text = types + preamble.types(**result_types(*A.shape, nvals))
-        return jit.kernel("matrix_ewise", name, text)
-
+    kernel = functools.partial(sized_kernel, "matrix_ewise", types, A.shape)
     most = A.nvals + B.nvals if union else A.nvals
     kept, both = Kept.empty(xp, A.nvals), 0
     if A.nvals:
@@ -124,7 +118,7 @@ def ewise_matrix(
         jit.launch(kernel("ewise_values", most), 1, A._values, B._values, x, y, values)
         alone = union and A.nvals > both, union and B.nvals > both
         single = _single(values, both > 0, *alone) if union else values[:1]
-    z_indptr, z_indices = _empty_pattern(xp, *A.shape, nvals)
+    z_indptr, z_indices = empty_pattern(xp, *A.shape, nvals)
     z = xp.empty(nvals, op.result) if single is None else single
     jit.sweep(
         kernel("ewise_matrix", nvals),
@@ -162,10 +156,7 @@ def write_matrix(
     types = _write_types(out, t, M, accum)
     types += preamble.constants(MASKED=mask is not None, STRUCTURE=mask is None or mask.structure)
 
-    def kernel(name: str, nvals: int) -> jit.Kernel:
-        text = types + preamble.types(**result_types(*out.shape, nvals))
-        return jit.kernel("matrix_write", name, text)
-
+    kernel = functools.partial(sized_kernel, "matrix_write", types, out.shape)
     both = out.nvals + t.nvals
     of_out, of_t = 32 * words(out.nvals), 32 * words(t.nvals)
     kept, nvals = Kept.empty(xp, of_out + of_t), 0
@@ -186,7 +177,7 @@ def write_matrix(
         values = xp.empty(3, out.dtype)
         jit.launch(kernel("write_values", both), 1, out._values, t._values, values)
         single = _single(values, accum is not None or not replace, True, True)
-    z_indptr, z_indices = _empty_pattern(xp, *out.shape, nvals)
+    z_indptr, z_indices = empty_pattern(xp, *out.shape, nvals)
     z = xp.empty(nvals, out.dtype) if single is None else single
     if both:
         jit.sweep(
@@ -201,37 +192,12 @@ def write_matrix(
     out._become(Matrix._of(*out.shape, z_indptr, z_indices, z, iso=single is not None))
 
 
-@functools.lru_cache(maxsize=1024)
-def call(op: Function, kind: str, result: np.dtype) -> str:
-    """The operator and its call f(value, i, j, scalar); the types U and S stand before it."""
-    returned = preamble.C_TYPES[result.name]
-    head = f"__device__ __forceinline__ {returned} f(U value, long long i, long long j, S scalar)"
-    return f"{op.define_cuda('op')}{head} {{ return {CALLS[kind]}; }}\n"
-
-
-@functools.lru_cache(maxsize=1024)
-def write_preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
-    """The types W and T, `combine_entries(w, t)`, the accumulator's result in the type of w, and
-    `cast`.
-    """
-    text = preamble.types(W=w, T=t) + preamble.constants(ACCUM=accum is not None)
-    text += preamble.cast("cast", w) + ("" if accum is None else accum.define_cuda("op"))
-    result = "cast(t)" if accum is None else "cast(op(w, t, 0, 0, 0, 0))"
-    return text + f"__device__ __forceinline__ W combine_entries(W w, T t) {{ return {result}; }}\n"
-
-
 def _write_types(out: Matrix, t: Matrix, M: Matrix, accum: Function | None) -> str:
     """The types of all arrays that a write reads, where M is the mask's matrix."""
     text = write_preamble(out.dtype, t.dtype, accum)
     text += preamble.types(O=out._indptr.dtype, I=out._indices.dtype)
     text += preamble.types(P=t._indptr.dtype, J=t._indices.dtype)
     return text + preamble.types(X=M._indptr.dtype, Y=M._indices.dtype, M=M.dtype)
-
-
-def _empty_pattern(xp: ModuleType, nrows: int, ncols: int, nvals: int) -> tuple[Array, Array]:
-    """Offsets and columns of a result, still to be written."""
-    types = result_types(nrows, ncols, nvals)
-    return xp.empty(nrows + 1, types["Q"]), xp.empty(nvals, types["N"])
 
 
 def _single(values: Array, *used: bool) -> Array | None:

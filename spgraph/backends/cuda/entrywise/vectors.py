@@ -20,12 +20,13 @@ INT32 = np.dtype(np.int32)
 # the same too
 PARTIALS = 1024
 
-# the operators that apply and select take, as calls of a value, its index and a scalar
+# the operators that apply and select take, as calls of a value, its row and column and a scalar; in
+# vectors the column is 0
 CALLS = {
     "unary": "op(value)",
-    "left": "op(scalar, value, index, 0, index, 0)",
-    "right": "op(value, scalar, index, 0, index, 0)",
-    "index": "op(value, index, 0, scalar)",
+    "left": "op(scalar, value, i, j, i, j)",
+    "right": "op(value, scalar, i, j, i, j)",
+    "index": "op(value, i, j, scalar)",
 }
 
 
@@ -304,10 +305,10 @@ def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
 
 @functools.lru_cache(maxsize=1024)
 def call(op: Function, kind: str, result: np.dtype) -> str:
-    """The operator and its call f(value, index, scalar); the types U and S stand before it."""
+    """The operator and its call f(value, i, j, scalar); the types U and S stand before it."""
     returned = preamble.C_TYPES[result.name]
-    signature = f"__device__ __forceinline__ {returned} f(U value, long long index, S scalar)"
-    return f"{op.define_cuda('op')}{signature} {{ return {CALLS[kind]}; }}\n"
+    head = f"__device__ __forceinline__ {returned} f(U value, long long i, long long j, S scalar)"
+    return f"{op.define_cuda('op')}{head} {{ return {CALLS[kind]}; }}\n"
 
 
 @functools.lru_cache(maxsize=1024)

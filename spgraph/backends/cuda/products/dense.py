@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from spgraph.backends.cuda.products.operands import keep, one_value
+from spgraph.backends.cuda.entrywise.edge_parallel import keep
+from spgraph.backends.cuda.products.operands import one_value
 from spgraph.backends.cuda.products.row_bins import RowBins, row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix

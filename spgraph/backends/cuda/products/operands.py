@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from spgraph.backends.cuda.entrywise.edge_parallel import keep
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.semirings import Function, TypedSemiring, binary
 
 BYTE = np.dtype(np.uint8)
-
-
-def keep(A: Matrix) -> int:
-    """The value of entry p is values[p & keep]: keep is 0 for an iso matrix, else -1."""
-    return 0 if A.iso else -1
 
 
 def operands(A: Matrix, B: Matrix, mask: Mask | None) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from spgraph.backends.cuda.closure.parents import parents_preamble
 from spgraph.backends.cuda.dependencies.dependencies import program as dependencies_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import order_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import program as shard_program
-from spgraph.backends.cuda.entrywise import masked_write, matrices, vectors
+from spgraph.backends.cuda.entrywise import masked_write, vectors
 from spgraph.backends.cuda.exchange.buffers import INBOX_BYTES
 from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import program as power_preamble
@@ -25,7 +25,7 @@ from spgraph.backends.cuda.search.search_peers_plan import parents_values
 from spgraph.backends.cuda.search.search_peers_plan import program as peers_program
 from spgraph.backends.cuda.search.search_rounds import program as rounds_program
 from spgraph.backends.cuda.structure import triangles
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Matrix
 from spgraph.errors import BackendUnavailable
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
@@ -71,7 +71,6 @@ def preambles() -> dict[str, str]:
 
 def _vector_operations() -> dict[str, str]:
     """Of the operations on the entries of vectors."""
-    vector = Vector._of(0, np.empty(0, SINGLE))
     plus = semirings.binary.plus.resolve(SINGLE, SINGLE)
     above = semirings.indexunary.valuegt.resolve(SINGLE, SINGLE)
     return {
@@ -89,7 +88,7 @@ def _vector_operations() -> dict[str, str]:
         "segments": vectors.fold_preamble(plus, SINGLE, INDEX, SINGLE),
         "select": preamble.types(U=SINGLE, S=SINGLE, N=INDEX)
         + vectors.call(above, "index", np.dtype(bool)),
-        "write": masked_write.write_preamble(vector, vector, plus),
+        "write": preamble.types(N=INDEX) + masked_write.write_preamble(SINGLE, SINGLE, plus),
     }
 
 
@@ -105,7 +104,7 @@ def _matrix_operations() -> dict[str, str]:
         "matrix_apply": entries
         + preamble.types(S=SINGLE, Z=SINGLE)
         + preamble.constants(PLACED=True)
-        + matrices.call(plus, "right", SINGLE),
+        + vectors.call(plus, "right", SINGLE),
         "matrix_ewise": entries
         + others
         + vectors.ewise_preamble(plus, True, True)
@@ -113,8 +112,8 @@ def _matrix_operations() -> dict[str, str]:
         "matrix_extract": entries + preamble.types(V=np.dtype("u4"), S=INDEX, K=INDEX, C=INDEX),
         "matrix_select": entries
         + preamble.types(S=SINGLE)
-        + matrices.call(above, "index", np.dtype(bool)),
-        "matrix_write": matrices.write_preamble(SINGLE, SINGLE, plus)
+        + vectors.call(above, "index", np.dtype(bool)),
+        "matrix_write": masked_write.write_preamble(SINGLE, SINGLE, plus)
         + preamble.types(O=INDEX, I=INDEX, P=INDEX, J=INDEX, X=INDEX, Y=INDEX, M=SINGLE)
         + preamble.types(Q=INDEX, N=INDEX)
         + preamble.constants(MASKED=True, STRUCTURE=False),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from spgraph.backends.cuda.entrywise.edge_parallel import (
     Kept,
     as_bits,
+    empty_pattern,
     result_types,
     row_tiles,
+    sized_kernel,
     sweep,
     tiles_of,
 )
@@ -54,10 +58,7 @@ def _taken(A: Matrix, rows: Array | None, columns: Array | None) -> Matrix:
         C=index if columns is None else columns.dtype,
     )
 
-    def kernel(name: str, nvals: int) -> jit.Kernel:
-        text = types + preamble.types(**result_types(nrows, ncols, nvals))
-        return jit.kernel("matrix_extract", name, text)
-
+    kernel = functools.partial(sized_kernel, "matrix_extract", types, (nrows, ncols))
     if rows is None:
         starts, count, tiles, taken = A._indptr, A.nvals, tiles_of(A), jit.NULL
     else:
@@ -79,8 +80,7 @@ def _taken(A: Matrix, rows: Array | None, columns: Array | None) -> Matrix:
         kept = Kept.empty(xp, count)
         sweep(kernel("count_columns", count), count, *given, *lookup, *kept)
         (bits, before), nvals = kept.counted()
-    found = result_types(nrows, ncols, nvals)
-    z_indptr, z_indices = xp.empty(nrows + 1, found["Q"]), xp.empty(nvals, found["N"])
+    z_indptr, z_indices = empty_pattern(xp, nrows, ncols, nvals)
     z = A._values.copy() if A.iso else xp.empty(nvals, A.dtype)
     values = jit.NULL if A.iso else as_bits(z)
     sweep(

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from spgraph.backends.cuda.entrywise.edge_parallel import (
-    keep,
-    result_types,
-    tiles_of,
-)
+from spgraph.backends.cuda.entrywise.edge_parallel import keep, result_types, tiles_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import array_module

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.edge_parallel import (
-    as_bits,
-    result_types,
-    tiles_of,
-)
+from spgraph.backends.cuda.entrywise.edge_parallel import as_bits, result_types, tiles_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import array_module

@@ -2,18 +2,7 @@
 // Preamble: types U V Z, N (ids), L R (scalars), op, cast (to Z), UNION, FILL: whether scalars stand
 // for what one of the two lacks.
 
-DEVICE Z of_u(U x, R beta, i64 i) {
-    if constexpr (FILL)
-        return op(x, beta, i, 0, i, 0);
-    else
-        return cast(x);
-}
-DEVICE Z of_v(L alpha, V y, i64 i) {
-    if constexpr (FILL)
-        return op(alpha, y, i, 0, i, 0);
-    else
-        return cast(y);
-}
+#include "ewise_one.cuh"
 
 // By position, a warp a word; no bits mean that every position holds an entry.
 extern "C" __global__ void __launch_bounds__(256)
@@ -29,9 +18,9 @@ extern "C" __global__ void __launch_bounds__(256)
             if (both & bit)
                 value = op(u[i], v[i], i, 0, i, 0);
             else if (UNION && in_u & bit)
-                value = of_u(u[i], beta, i);
+                value = of_left(u[i], beta, i, 0);
             else if (UNION && in_v & bit)
-                value = of_v(alpha, v[i], i);
+                value = of_right(alpha, v[i], i, 0);
             z[i] = value;
         }
         if (z_bits && lane_id() == 0) z_bits[w] = UNION ? in_u | in_v : both;
@@ -59,13 +48,13 @@ extern "C" __global__ void __launch_bounds__(256)
             if (!UNION && !both) continue;
             i64 slot = UNION ? p + at - before : before;
             z_ids[slot] = i;
-            z[slot] = both ? op(u[p], v[at], i, 0, i, 0) : of_u(u[p], beta, i);
+            z[slot] = both ? op(u[p], v[at], i, 0, i, 0) : of_left(u[p], beta, i, 0);
         } else {
             i64 q = t - u_count, i = v_ids[q], at = lower_bound(u_ids, u_count, i);
             if (at < u_count && u_ids[at] == i) continue;
             i64 slot = q + at - (at ? through[at - 1] : 0);
             z_ids[slot] = i;
-            z[slot] = of_v(alpha, v[q], i);
+            z[slot] = of_right(alpha, v[q], i, 0);
         }
     }
 }

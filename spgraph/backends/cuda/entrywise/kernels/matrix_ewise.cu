@@ -3,6 +3,7 @@
 // (scalars), op, cast (to Z), UNION, FILL (scalars stand for what one of the two lacks), FLIP (op
 // takes the value of B first).
 
+#include "ewise_one.cuh"
 #include "rows.cuh"
 
 DEVICE Z of_both(U x, V y, i64 i, i64 j) {
@@ -10,18 +11,6 @@ DEVICE Z of_both(U x, V y, i64 i, i64 j) {
         return op(y, x, i, j, i, j);
     else
         return op(x, y, i, j, i, j);
-}
-DEVICE Z of_a(U x, R beta, i64 i, i64 j) {
-    if constexpr (FILL)
-        return op(x, beta, i, j, i, j);
-    else
-        return cast(x);
-}
-DEVICE Z of_b(L alpha, V y, i64 i, i64 j) {
-    if constexpr (FILL)
-        return op(alpha, y, i, j, i, j);
-    else
-        return cast(y);
 }
 
 // The place of an entry of one matrix in the same row i of another.
@@ -80,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(256)
             z_indices[slot] = (N)j;
             if (!z) continue;
             const U x = load_once(a + (p & a_keep));
-            z[slot] = meets ? of_both(x, b[q & b_keep], i, j) : of_a(x, beta, i, j);
+            z[slot] = meets ? of_both(x, b[q & b_keep], i, j) : of_left(x, beta, i, j);
         } else {
             const i64 q = t - a_count;
             const i64 i = row_of(b_indptr, b_tiles, q), j = load_once(b_indices + q);
@@ -88,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256)
             if (p < (i64)a_indptr[i + 1] && (i64)a_indices[p] == j) continue;
             const i64 slot = p + q - rank_of(bits, before, p);
             z_indices[slot] = (N)j;
-            if (z) z[slot] = of_b(alpha, load_once(b + (q & b_keep)), i, j);
+            if (z) z[slot] = of_right(alpha, load_once(b + (q & b_keep)), i, j);
         }
     }
     for (i64 i = thread_id(); i <= nrows; i += thread_count()) {
@@ -103,6 +92,6 @@ extern "C" __global__ void __launch_bounds__(256)
     ewise_values(const U* a, const V* b, L alpha, R beta, Z* z) {
     if (thread_id() != 0) return;
     z[0] = of_both(a[0], b[0], 0, 0);
-    z[1] = of_a(a[0], beta, 0, 0);
-    z[2] = of_b(alpha, b[0], 0, 0);
+    z[1] = of_left(a[0], beta, 0, 0);
+    z[2] = of_right(alpha, b[0], 0, 0);
 }
