@@ -12,9 +12,10 @@ from spgraph.build import check_row_pointers, combined_rows, relabelled, sort_of
 from spgraph.containers import Matrix, memory
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import FormatError
+from spgraph.semirings import binary
 
 # entries of a file from which compiling the kernel that sorts them on all cores pays
-MANY = 1 << 21
+MANY = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,8 +137,9 @@ def assemble(
         S.has_sorted_indices = False
         S.sort_indices()
         indptr, indices, stored, repeats = S.indptr, S.indices, S.data, 1  # perhaps
-    if sort is not None and values is None:
-        indptr, indices, _ = combined_rows((indptr, indices, None, repeats), None, "cpu")
+    if sort is not None and (values is None or duplicates == "min"):
+        found = indptr, indices, stored, repeats
+        indptr, indices, stored = combined_rows(found, binary.min, "cpu")
     elif repeats:
         fresh = np.ones(indices.size, bool)
         np.not_equal(indices[1:], indices[:-1], out=fresh[1:])

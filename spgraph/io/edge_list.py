@@ -17,7 +17,6 @@ from spgraph.io.table import LARGEST_ORDER, Form, Layout, is_number, read_table,
 SUFFIXES = (".txt", ".el", ".wel", ".edges", ".csv", ".tsv")
 
 _COMMENT = re.compile(rb"[#%][^\n]*")
-_SEPARATOR = re.compile(rb"[ \t\r\v\f,]")
 
 
 def parse(
@@ -31,8 +30,6 @@ def parse(
     """
     layout = layout_of(source, base, compact).read_as(dtype)
     rows, columns, *values = read_table(source, layout.form)
-    if rows.size == 0:  # a line with nothing but a byte order mark
-        raise no_edge(source.path)
     order = 1 + int(max(rows.max(), columns.max())) - base
     if base:
         rows -= base
@@ -50,7 +47,6 @@ def layout_of(source: Source, base: int, compact: bool | None = None) -> Layout:
     if len(names) == 2 and all(names) and not any(map(is_number, names)):
         text = _first_line(source)
     source.push_back()
-    found = _SEPARATOR.search(text)
     width = len(split(text, commas=True))
     form = Form(
         usage="'source target weight'"
@@ -62,7 +58,6 @@ def layout_of(source: Source, base: int, compact: bool | None = None) -> Layout:
         comment=_COMMENT,
         markers=(b"#", b"%"),
         commas=True,
-        delimiter=b" " if found is None else found[0],
         below="; are the ids counted from 0? then read with base=0" if base else "",
         beyond="; read with compact=True, or number the vertices densely, from 0",
     )

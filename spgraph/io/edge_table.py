@@ -15,9 +15,16 @@ from spgraph.containers import Matrix
 from spgraph.containers.annotations import BinaryLike
 from spgraph.errors import DimensionMismatch, DomainMismatch, FormatError
 from spgraph.io.coordinates import symmetrised
-from spgraph.io.ids import Ids, column_of, encoded, first_true, missing, name_column
+from spgraph.io.ids import (
+    Ids,
+    column_of,
+    encoded,
+    first_true,
+    load_pyarrow,
+    missing,
+    name_column,
+)
 from spgraph.io.source import BROKEN, COMPRESSIONS, Source, is_unnamed, open_compressed
-from spgraph.io.table import load_pyarrow
 from spgraph.semirings import BinaryOp
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,21 @@ from spgraph import late_imports
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.io.archive import Archive
-from spgraph.io.table import load_pyarrow
 
 if TYPE_CHECKING:
     import pyarrow
 
 Name = str | int
+
+
+@functools.cache
+def load_pyarrow() -> ModuleType:
+    """The library, for which `import spgraph` need not pay."""
+    with late_imports.whole():
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.csv
+    return pyarrow
 
 
 class Ids(Mapping[Name, int]):
@@ -50,7 +60,7 @@ class Ids(Mapping[Name, int]):
         ids._array = array
         return ids
 
-    @cached_property
+    @functools.cached_property
     def names(self) -> np.ndarray:
         """The names by position, read-only: an array of int64 or uint64, or of Python's strings.
 
@@ -63,7 +73,7 @@ class Ids(Mapping[Name, int]):
         names.flags.writeable = False
         return names
 
-    @cached_property
+    @functools.cached_property
     def _positions(self) -> dict[Name, int]:
         return dict(zip(self.names.tolist(), range(len(self)), strict=True))
 

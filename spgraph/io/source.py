@@ -29,7 +29,7 @@ else:
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
-BLOCK = 1 << 24  # bytes parsed at once: enough to occupy all cores, small beside the graph
+BLOCK = 1 << 21  # bytes parsed at once: enough to occupy all cores, and in their caches
 LONGEST_LINE = 1 << 20
 _EMPTY_LINES = re.compile(rb"\n+")
 
@@ -222,13 +222,15 @@ class Source:
                 f"{LONGEST_LINE} bytes; is this another kind of file under a wrong name?"
             )
         chunk = self._read(BLOCK)
-        self._buffer = self._buffer[self._at :] + chunk
+        rest = self._read(LONGEST_LINE, line=True)  # so that the block needs no other copy
+        self._buffer = b"".join((self._buffer[self._at :], chunk, rest))
         self._at = 0
         return bool(chunk)
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, size: int, line: bool = False) -> bytes:
+        """Up to `size` bytes, with `line` up to the end of a line."""
         try:
-            found = self._stream.read(size)
+            found = self._stream.readline(size) if line else self._stream.read(size)
             self._taken += len(found)
             if self._size:
                 step(self._file.tell() if found else 0, self._size if found else 0)

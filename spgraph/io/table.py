@@ -1,40 +1,33 @@
 """Convert lines of numbers to arrays, strictly: a wrong character is an error that names its line.
 
-PyArrow's CSV reader does the work: it uses all cores and takes bytes that are already in memory.
-But it accepts one separator only and cannot tell which line is wrong. So a block of lines is
-parsed in up to three ways, each slower than the one before, all with the same result:
+A kernel of the CPU parses large blocks of lines on all cores; it does not say which line is wrong.
+Small blocks, for which it is not worth compiling or loading, and those that it gives back, are
+parsed line by line in Python, which names the line, with the same result.
 
-1. unchanged, with the separator of the first line;
-2. without comments, and with every run of blanks replaced by one space;
-3. line by line in Python, which names the offending line.
-
-SciPy's Matrix Market reader is as fast, but reads the id 2.5 as 2 and 7x as 7, and ignores surplus
-columns.
+SciPy's Matrix Market reader reads the id 2.5 as 2 and 7x as 7, and ignores surplus columns.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 
-from spgraph import late_imports
 from spgraph.containers import memory
 from spgraph.errors import FormatError
 from spgraph.io.source import Source, lone_return
+from spgraph.steps import backend
 
 LARGEST_ORDER = 3_037_000_499  # rows * columns stays within 63 bits
+LARGE = 1 << 16  # bytes that take longer line by line, 15 ms, than the kernel does to load
 
 _INTEGER = re.compile(rb"-?[0-9]+")
 _REAL = re.compile(
     rb"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 )
 _BLANKS = b" \t\r\v\f"
-_ONE_BLANK = bytes.maketrans(_BLANKS, b" " * len(_BLANKS))
 _RANGES = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
 
 
@@ -56,7 +49,6 @@ class Form:
     comment: re.Pattern[bytes] | None = None
     markers: tuple[bytes, ...] = ()  # every comment contains one of these
     commas: bool = False
-    delimiter: bytes = b" "
 
     @property
     def width(self) -> int:
@@ -129,124 +121,40 @@ def read_block(
     """The columns of a block whose first line has the number `line`; values get the first of
     `types` that can represent them all. FormatError for more than `left` entries.
     """
-    columns = _fast(form, block, types)
-    if (
-        columns is None
-        or not _in_range(form, columns)
-        or (left is not None and columns[0].size > left)
-    ):
+    columns = _by_kernel(form, block, types) if len(block) >= LARGE else None
+    if columns is None or (left is not None and columns[0].size > left):
         columns = _by_line(form, path, line, block, types, left)
     return [_narrow(c) for c in columns[: form.ids]] + columns[form.ids :]
 
 
 def _narrow(ids: np.ndarray) -> np.ndarray:
-    return ids.astype(np.int32) if ids.size == 0 or ids.max() < 2**31 else ids
+    if ids.size == 0 or ids.max() < 2**31:
+        return ids.view(np.int32) if ids.dtype == np.uint32 else ids.astype(np.int32)
+    return ids.astype(np.int64, copy=False)
 
 
 def _empty(form: Form, types: tuple[str, ...]) -> list[np.ndarray]:
     return [np.empty(0, np.int64) for _ in range(form.ids)] + [np.empty(0, t) for t in types[:1]]
 
 
-def _in_range(form: Form, columns: list[np.ndarray]) -> bool:
-    ids = zip(columns[: form.ids], form.high, strict=False)
-    return all(c.size == 0 or (c.min() >= form.low and c.max() <= high) for c, high in ids)
-
-
-def _fast(form: Form, block: bytes, types: tuple[str, ...]) -> list[np.ndarray] | None:
-    """The columns of a block as PyArrow reads it, or None if it cannot."""
-    if has_lone_return(block):
-        return None  # PyArrow would end a line there
-    if (columns := _arrow(form, block, form.delimiter, types)) is not None:
-        return columns
-    plain = _normalise(form, block)
-    if plain == b"":
-        return _empty(form, types)
-    return None if plain is None else _arrow(form, plain, b" ", types)
-
-
-def has_lone_return(text: bytes) -> bool:
-    """Whether there is a carriage return that is neither before a line feed nor at the end."""
-    return b"\r" in text and text.count(b"\r") != text.count(b"\r\n") + text.endswith(b"\r")
-
-
-def _arrow(
-    form: Form, block: bytes, delimiter: bytes, types: tuple[str, ...]
+def _by_kernel(
+    form: Form, block: bytes | bytearray, types: tuple[str, ...]
 ) -> list[np.ndarray] | None:
-    """The columns as PyArrow reads them; values get the first of `types` that can represent them
-    all, and the result is None if none can.
+    """The columns, values of the first of `types` that can represent them all; None if a line may
+    be wrong.
     """
-    if any(c in block for c in (b"x", b"X", b"(")):
-        return None  # PyArrow would accept 0x1F and nan(1) as numbers
+    parse = getattr(backend("cpu"), "parse_lines", None)
+    if parse is None:
+        return None
+    if not block.endswith(b"\n"):
+        block += b"\n"
     # no integer has a point: the first line tells that most columns of reals are none of integers
     point = len(types) > 1 and b"." in block[: block.find(b"\n")]
+    given = form.letter, form.markers, form.commas, form.low, form.high[: form.ids]
     for type in types[point:] or ("",):
-        if (columns := _typed(form, block, delimiter, type)) is not None:
+        if (columns := parse(block, *given, type, _REAL)) is not None:
             return columns
     return None
-
-
-@functools.cache
-def load_pyarrow() -> ModuleType:
-    """The library, for which `import spgraph` need not pay."""
-    with late_imports.whole():
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.csv
-    return pyarrow
-
-
-def _typed(form: Form, block: bytes, delimiter: bytes, type: str) -> list[np.ndarray] | None:
-    pyarrow = load_pyarrow()
-    kinds: list[Any] = [pyarrow.binary()] * len(form.letter) + [pyarrow.int64()] * form.ids
-    kinds += [pyarrow.type_for_alias(type)] if type else []
-    names = [str(k) for k in range(len(kinds))]
-    with late_imports.forks_wait:
-        try:
-            table = pyarrow.csv.read_csv(
-                pyarrow.BufferReader(block),
-                read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=1 << 21),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=delimiter.decode(),
-                    quote_char=False,
-                    double_quote=False,
-                    escape_char=False,
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=dict(zip(names, kinds, strict=True)),
-                    null_values=[],
-                    check_utf8=False,
-                ),
-            )
-        except pyarrow.ArrowInvalid:
-            return None
-        if form.letter:
-            same = pyarrow.compute.all(pyarrow.compute.equal(table.column(0), form.letter))
-            if not same.as_py():
-                return None
-            table = table.remove_column(0)
-        return [column.to_numpy() for column in table.columns]
-
-
-def _normalise(form: Form, block: bytes) -> bytes | None:
-    """The block with exactly one space between numbers; None if there is nothing between two
-    commas.
-    """
-    if form.comment is not None and any(marker in block for marker in form.markers):
-        block = form.comment.sub(b"", block)
-    block = block.translate(_ONE_BLANK)
-    while b"  " in block:
-        block = block.replace(b"  ", b" ")
-    block = block.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" \n")
-    if form.commas and b"," in block:
-        block = block.replace(b" ,", b",").replace(b", ", b",")
-        if (
-            any(c in block for c in (b",,", b"\n,", b",\n"))
-            or block[:1] == b","
-            or block[-1:] == b","
-        ):
-            return None
-        block = block.replace(b",", b" ")
-    return block
 
 
 def _by_line(
@@ -288,7 +196,7 @@ def _by_line(
         rows.append(row)
     if not rows:
         return _empty(form, types)
-    kinds = ["int64"] * form.ids + [types[-1] if reals else types[0]] * bool(types)
+    kinds = ["int64"] * form.ids + list(types[-1:] if reals else types[:1])
     return [
         np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)
     ]

@@ -17,7 +17,7 @@ import scipy.sparse
 
 from spgraph.containers import memory
 from spgraph.errors import FormatError
-from spgraph.io import files, read, source, write
+from spgraph.io import files, read, source, table, write
 
 MM = "%%MatrixMarket matrix coordinate {} {}\n"
 PATTERN, INTEGER, REAL = (MM.format(f, "general") for f in ("pattern", "integer", "real"))
@@ -28,7 +28,7 @@ BAD_TEXTS = [
     # edge lists
     ("g.el", "", None, "at least one edge"),
     ("g.txt", "# only\n% comments\n\n", None, "at least one edge"),
-    ("g.tsv", "\n\xef\xbb\xbf\n", None, "at least one edge"),
+    ("g.tsv", "\n\xef\xbb\xbf\n", 2, "expected 2 columns.*got 1"),
     ("g.el", "0 1\n1 x\n", 2, "integer vertex id, got 'x'"),
     ("g.csv", "source,1\n0,1\n", 1, "got 'source' .*comment begins with # or %"),
     ("g.csv", "1,target\n0,1\n", 1, "got 'target'"),
@@ -143,12 +143,23 @@ BAD_TEXTS = [
 
 
 @pytest.mark.parametrize(("name", "text", "line", "message"), BAD_TEXTS)
-def test_bad_text(tmp_path: Path, name: str, text: str, line: int | None, message: str) -> None:
+def test_bad_text(
+    tmp_path: Path,
+    name: str,
+    text: str,
+    line: int | None,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     path = tmp_path / name
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(FormatError) as caught:
         read(path)
     said = str(caught.value)
+    monkeypatch.setattr(table, "LARGE", 0)  # as a large file, by the kernel first
+    with pytest.raises(FormatError) as caught:
+        read(path)
+    assert str(caught.value) == said
     assert str(path) in said and re.search(message, said), said
     assert (f"line {line}:" in said) if line is not None else (f"{path}:" in said), said
 

@@ -19,7 +19,7 @@ import scipy.sparse
 from spgraph import build, distributed
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import DimensionMismatch, FormatError
-from spgraph.io import load, read, save, source, write
+from spgraph.io import load, read, save, source, table, write
 
 CASES = 100
 EXPECTED = (FormatError, MemoryError)
@@ -202,6 +202,32 @@ def test_mutations_in_shards(tmp_path: Path, name: str) -> None:
             assert G.isequal(whole), (k, G, whole)
         else:
             assert isinstance(G, EXPECTED), (k, whole)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES.split() if not n.endswith("npz")])
+def test_mutations_by_the_kernel(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the kernel makes of a file is what Python makes of it line by line."""
+    content = files(tmp_path)[name]
+    path = tmp_path / f"mutated{name}"
+    for k in range(CASES):
+        path.write_bytes(mutated(content, np.random.default_rng([7, k, *name.encode()])))
+        found = []
+        for large in (0, 1 << 16):
+            monkeypatch.setattr(table, "LARGE", large)
+            found.append(outcome(path))
+        one, other = found
+        assert type(one) is type(other), (k, one, other)
+        if isinstance(one, Matrix):
+            for a, b in zip(
+                (one.indptr, one.indices, one.values),
+                (other.indptr, other.indices, other.values),
+                strict=True,
+            ):
+                assert a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        else:
+            assert str(one) == str(other)
 
 
 def test_mutations_of_vectors(tmp_path: Path) -> None:

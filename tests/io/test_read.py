@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from spgraph import distributed
 from spgraph.containers import Matrix
 from spgraph.errors import FormatError
-from spgraph.io import edge_list, read, source
+from spgraph.io import edge_list, read, source, table
 
 
 def entries(A: Matrix) -> dict[tuple[int, int], float]:
@@ -34,6 +34,14 @@ def entries(A: Matrix) -> dict[tuple[int, int], float]:
         for k, j in enumerate(row, int(A.indptr[i])):
             found[i, j] = A.values[0 if A.iso else k].item()
     return found
+
+
+@pytest.fixture(autouse=True, scope="module", params=[0, table.LARGE])
+def large(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each file is parsed by the kernel first, then as a small one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "LARGE", request.param)
+        yield
 
 
 @pytest.fixture

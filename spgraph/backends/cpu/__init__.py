@@ -43,6 +43,7 @@ from spgraph.backends.cpu.search.search import search
 from spgraph.backends.cpu.structure.extract import extract_matrix
 from spgraph.backends.cpu.structure.kronecker import kronecker
 from spgraph.backends.cpu.structure.orient import orient
+from spgraph.backends.cpu.structure.parse_lines import parse_lines
 from spgraph.backends.cpu.structure.sort_entries import fold_entries, sort_entries
 from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.backends.cpu.structure.triangles import triangles
@@ -70,6 +71,7 @@ __all__ = [
     "multiply_rows",
     "orient",
     "parents",
+    "parse_lines",
     "path_parents",
     "power",
     "power_shard",
