@@ -159,6 +159,7 @@ def _taking(op: BinaryOp, kind: np.dtype, x: np.dtype, y: np.dtype, index: DType
     return replace(function, arguments=(x, y, *function.arguments[2:]))
 
 
+@cache  # so that caches find the key that they hold, without a comparison by fields
 def by_name(name: str) -> Semiring:
     """The semiring of the name monoid_operator; AttributeError, with similar names, if there is
     none.

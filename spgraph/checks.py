@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -175,16 +174,13 @@ def semiring(name: str, ring: object) -> Semiring:
         return ring
     if isinstance(ring, str):
         try:
-            return _semiring_of(ring)
+            return semirings.by_name(ring)
         except AttributeError as error:
             raise DomainMismatch(f"{name}: semiring: {error}") from None
     raise DomainMismatch(
         f"{name}: semiring: expected a Semiring such as semirings.plus_times or its name, "
         f"got {ring!r}"
     )
-
-
-_semiring_of = functools.cache(semirings.by_name)  # it takes as long as a small operation
 
 
 def named(name: str, argument: str, op: str, *namespaces: Any) -> Any:

@@ -14,6 +14,7 @@ import pytest
 import semirings_cases as sc
 from semirings_cases import Case
 
+from spgraph import semirings
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import (
     TYPES,
@@ -352,6 +353,11 @@ def test_floating_types_of_integers() -> None:
 def test_types_that_are_refused(call: Any, message: str) -> None:
     with pytest.raises(DomainMismatch, match=message):
         call()
+
+
+def test_a_semiring_is_made_once() -> None:
+    # caches then find it by identity: a comparison by fields takes longer than all other checks
+    assert semirings.min_plus is semirings.min_plus is semirings.by_name("min_plus")
 
 
 def test_operators_are_values() -> None:
