@@ -68,9 +68,10 @@ class VectorConstruction:
         if size > INT64_MAX:
             check_extent("size", size)
         kind, dtype = index_dtype(size), value_dtype(dtype)
-        # what every search from a vertex begins with
-        values = np.array([held_number("value", value, dtype)], dtype)
-        indices = np.array([index], kind)
+        # what every search from a vertex begins with; a list of scalars would take three times as
+        # long to convert
+        values, indices = np.empty(1, dtype), np.empty(1, kind)
+        values[0], indices[0] = held_number("value", value, dtype), index
         if device == "cpu":
             return cls._of(size, values, indices=indices)
         from spgraph.containers.storage.one_entry import one_entry

@@ -220,7 +220,9 @@ class Matrix(
         >>> sg.Matrix.empty(3, 3).index_dtype
         dtype('int32')
         """
-        return self._indices.dtype if self._has_arrays else index_dtype(max(self.shape))
+        if self._source is None or self._has_arrays:
+            return self._indices.dtype
+        return index_dtype(max(self.shape))
 
     @property
     def device(self) -> Any:

@@ -51,7 +51,7 @@ class MatrixViews:
         """The arrays of a view, if they have been made."""
         arrays = self._derived.get("arrays")
         if arrays is not None:
-            for name, array in zip(self._arrays, arrays, strict=True):
+            for name, array in zip(self._arrays, arrays):  # noqa: B905 (strict takes longer)
                 setattr(self, name, array)
 
     @property

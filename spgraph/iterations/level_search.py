@@ -19,6 +19,8 @@ from spgraph.semirings import Semiring, TypedSemiring, any_pair, binary
 from spgraph.semirings import monoid as monoids
 from spgraph.steps import backend, check_stored, is_streamed
 
+# edges that are pushed on the CPU in less time than a view of the transpose saves
+TRANSPOSE_FROM = 4096
 # how the rows of a trace number the directions
 WAYS = ("", "push", "pull")
 
@@ -219,14 +221,17 @@ def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -
 
 def _pulls(A: Matrix, direction: str, first: bool) -> bool:
     """Whether A's transpose is used: for a Matrix that lives for this call alone it does not pay to
-    make one, nor for one in host memory, where besides a vertex has to find what it looks for in
-    its `first` hit: else a search that pushes, which reads each edge once at most, reads less.
+    make one, for few edges on the CPU neither, nor for one in host memory, where besides a vertex
+    has to find what it looks for in its `first` hit: else a search that pushes, which reads each
+    edge once at most, reads less.
     """
     if direction != "auto":
         return direction == "pull"
     if is_streamed(A):
         return first and A.has_transpose
-    return A.has_transpose or not A._transient
+    if A.has_transpose:
+        return True
+    return not A._transient and (A.device != "cpu" or A.nvals >= TRANSPOSE_FROM)
 
 
 def _max_depth(max_depth: int | None, A: Matrix) -> int:

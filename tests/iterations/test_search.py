@@ -11,7 +11,7 @@ from fixtures_device import device  # noqa: F401
 from search_cases import CASES, GRAPHS, check_index_types, check_search, graph, matrix
 
 import spgraph as sg
-from spgraph.iterations.level_search import composed, search
+from spgraph.iterations.level_search import TRANSPOSE_FROM, composed, search
 from spgraph.semirings import any_pair, min_plus, min_secondi, plus_first
 
 DIRECTIONS = ("auto", "push", "pull")
@@ -221,3 +221,14 @@ def test_large_graph_equals_cpu(ring: Any) -> None:
             assert found.level.to("cpu").isequal(expected.level)
             if found.value is not None:
                 assert found.value.to("cpu").isequal(expected.value)
+
+
+@pytest.mark.fused
+def test_few_edges_are_pushed_without_a_transpose() -> None:
+    # of a ring and its chords, which nobody has asked whether it is symmetric
+    for n, made in ((100, False), (TRANSPOSE_FROM, True)):
+        ids = np.arange(n)
+        A = sg.Matrix.from_coo(ids, (ids + 1) % n, nrows=n, ncols=n)
+        start = sg.Vector.from_coo([0], [0], size=n, dtype=A.index_dtype)
+        assert search(A, start, min_secondi).level.to_numpy().tolist() == list(range(n))
+        assert A.has_transpose == made

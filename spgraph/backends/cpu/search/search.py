@@ -30,27 +30,6 @@ NO_ROWS = np.zeros((0, 4), np.int64)
 UINT8, UINT32, INT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.int64)
 
 
-class Graph(NamedTuple):
-    """The input of a search: out-edges for push, in-edges (t_...) for pull."""
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    t_indptr: np.ndarray
-    t_indices: np.ndarray
-    t_values: np.ndarray
-    nonempty: np.ndarray  # one bit per vertex: whether it has in-edges
-    symmetric: bool
-
-
-class Out(NamedTuple):
-    """The output of a search; `visited` is a bitmap."""
-
-    level: np.ndarray
-    value: np.ndarray
-    visited: np.ndarray
-
-
 class Workspace(NamedTuple):
     """What the kernel uses beside its input and output; it clears what has to be."""
 
@@ -83,7 +62,7 @@ def search(
     n, indices = A.nrows, A._indices
     pattern = None if semiring is None else semiring.of_pattern
     plain = semiring is None or pattern is not None  # whether products do not use A's values
-    graph, findable = _graph(A, T, plain)
+    graph = _graph(A, T, plain)
     text = program(pattern if plain else semiring, first, plain or A.iso, trace)
     kernel = jit.module("search", text).search
     threads = pool.threads_for(indices.size)
@@ -91,27 +70,24 @@ def search(
     kind = semiring.dtype if semiring else UINT8
     if values.dtype is not kind:
         values = values.astype(kind, copy=False)
-    out = Out(
-        np.empty(n, index_dtype(n)),
-        np.empty(n if semiring else 1, kind),
-        np.empty(words(n), UINT32),
-    )
+    level, visited = np.empty(n, index_dtype(n)), np.empty(words(n), UINT32)
+    value = np.empty(n if semiring else 1, kind)
     work = _workspace(n, threads, indices.dtype)
     state, rows = work.state, NO_ROWS
     way = DIRECTIONS["push" if T is None else direction]
-    given = (graph, out, start._indices, values, findable, *work, way, max_depth)
+    given = (*graph, level, value, visited, start._indices, values, *work, way, max_depth)
     _run(kernel, threads, state, *given, rows)
     if trace:  # the first run counts the levels, the second records them
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
         _run(kernel, threads, state, *given, rows)
     num_visited = int(state[VISITED])
     memory.keep(_unused, (n, threads, indices.dtype), work, n)
-    visited = None if num_visited == n else out.visited
-    levels = Vector._of(n, out.level, bits=visited, nvals=num_visited)
+    bits = None if num_visited == n else visited
+    levels = Vector._of(n, level, bits=bits, nvals=num_visited)
     found = None
     if semiring is not None:
-        bits = None if visited is None else visited.copy()
-        found = Vector._of(n, out.value, bits=bits, nvals=num_visited)
+        bits = None if bits is None else bits.copy()
+        found = Vector._of(n, value, bits=bits, nvals=num_visited)
     return levels, found, rows if trace else None
 
 
@@ -133,8 +109,8 @@ def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
     return Workspace(bitmaps, queues, np.empty((threads, STAGE), kind), np.empty(STATE, INT64))
 
 
-def _graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Graph, int]:
-    """(the arrays that a search reads, how many vertices it can find); kept."""
+def _graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Any, ...]:
+    """What a search reads, as the kernel's arguments; kept."""
     kept = A._derived.get("search")
     if kept is None:
         kept = A._derived["search"] = {}
@@ -144,7 +120,7 @@ def _graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Graph, int]:
     return found
 
 
-def _new_graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Graph, int]:
+def _new_graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Any, ...]:
     pulled = A if T is None else T
     if plain:
         entries = back = NO_VALUES
@@ -155,7 +131,7 @@ def _new_graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Graph, int]:
     else:
         nonempty, findable = T._nonempty_rows(), T._nonempty_count()
     arrays = (A._indptr, A._indices, entries, pulled._indptr, pulled._indices, back)
-    return Graph(*arrays, nonempty, pulled is A and T is not None), findable
+    return *arrays, nonempty, pulled is A and T is not None, findable
 
 
 @functools.lru_cache(maxsize=1024)

@@ -8,11 +8,19 @@
 # between levels. Push reads the queue of the frontier, pull the in-edges of the unvisited vertices;
 # push makes queues, pull bitmaps, and each is converted to the other when the direction changes.
 #
-# `graph` and `out` are the named tuples Graph and Out of search.py. Preamble: VALUES (False: levels
+# Named tuples would cost a call 2 us as arguments: the kernel makes them. Preamble: VALUES (False: levels
 # only), FIRST (the first product decides), ISO, TRACE, ALONE (frontier edges below which a level is
 # pushed by thread 0), VERTICES (of a queue that a thread takes at a time), HEAVY (the edges of a
 # vertex with more are divided), multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, pull_pays,
 # pull_pays_all.
+
+from collections import namedtuple
+
+# what a search reads, out-edges for push and in-edges (t_...) for pull; `nonempty` has one bit per
+# vertex: whether it has in-edges
+Graph = namedtuple("Graph", "indptr indices values t_indptr t_indices t_values nonempty symmetric")
+# what it writes; `visited` is a bitmap
+Out = namedtuple("Out", "level value visited")
 
 # positions of the shared counters in `state`: each has a cache line of its own
 COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
@@ -154,9 +162,12 @@ def join(visited, fresh, first_word, last_word, keep):
 
 @kernel
 def search(
-    thread, threads, sync, graph, out, sources, source_values, findable, bitmaps, queues, stages,
+    thread, threads, sync, indptr, indices, values, t_indptr, t_indices, t_values, nonempty,
+    symmetric, findable, level, value, visited, sources, source_values, bitmaps, queues, stages,
     state, direction, max_depth, trace
 ):  # fmt: skip
+    graph = Graph(indptr, indices, values, t_indptr, t_indices, t_values, nonempty, symmetric)
+    out = Out(level, value, visited)
     frontier, fresh = bitmaps[0], bitmaps[1]
     queue, fresh_queue = queues[0], queues[1]
     stage = stages[thread]
