@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -251,9 +252,9 @@ def _checked(
         return A, _Plan(ring, typed, typed.dtype, delta)
     first = start._value_range()
     _check_values(A, first, ring)
-    widths = (delta, None) if delta is not None else default_widths(A, ring, typed.dtype)
+    widths = (delta, None) if delta is not None else _default_widths(A, ring, typed.dtype)
     plan = _Plan(ring, typed, typed.dtype, *widths)
-    if ring == min_plus and typed.dtype.kind in "iu":
+    if typed.dtype.kind in "iu" and ring == min_plus:
         return A, _widened(A, first, plan)
     return A, plan
 
@@ -294,6 +295,15 @@ def _width(delta: float | None, ring: Semiring) -> float | None:
     return float(min(delta, LONGEST) if isinstance(delta, int) else delta)
 
 
+def _default_widths(A: Matrix, ring: Semiring, dtype: np.dtype) -> tuple[float, float | None]:
+    """`default_widths`, kept."""
+    kept = A._derived.setdefault("closure_widths", {})
+    found = kept.get((ring, dtype))
+    if found is None:
+        found = kept[ring, dtype] = default_widths(A, ring, dtype)
+    return found
+
+
 def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None:
     """That going on along an edge makes no value better; `first` is the range of start."""
     low, high = A._value_range()
@@ -301,7 +311,7 @@ def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None
         raise ValueError(f"A: expected numbers, got {_first(A, lambda a: a != a)}")
     if first[0] != first[0]:
         raise ValueError("start: expected numbers, got NaN")
-    if ring == min_plus and low < 0:
+    if low < 0 and ring == min_plus:
         raise NegativeWeight(
             f"A: expected lengths >= 0, got {_first(A, lambda a: a < 0)}; where no cycle has a "
             "negative length, closure over min and a plus of your own (BinaryOp.define) takes them"
@@ -325,15 +335,21 @@ def _longest(A: Matrix, first: tuple[float, float]) -> int:
     return max(int(first[1]), 0) + A.nrows * int(A._value_range()[1])
 
 
+@functools.cache
+def _greatest(kind: np.dtype) -> int:
+    """The greatest integer of a type, which NumPy takes as long for as for a small operation."""
+    return int(np.iinfo(kind).max)
+
+
 def _widened(A: Matrix, first: tuple[float, float], plan: _Plan) -> _Plan:
     """The plan in a type that holds all sums of integers; or, where none does, with sums that stay
     at the greatest integer, which does not improve anything.
     """
     longest, kind = _longest(A, first), plan.kind
-    if longest < np.iinfo(kind).max:
+    if longest < _greatest(kind):
         return plan
     wide = kind if kind.itemsize == 8 else INT64
-    saturates = longest >= np.iinfo(wide).max
+    saturates = longest >= _greatest(wide)
     ring = Semiring(monoids.min, saturating_plus(wide)) if saturates else min_plus
     typed = typed_for_rounds("closure", ring, wide, A.dtype, A.index_dtype)
     return plan._replace(semiring=ring, typed=typed, saturates=saturates)
@@ -343,7 +359,7 @@ def _fitting(A: Matrix, start: Vector, x: Vector, plan: _Plan) -> Vector:
     """x in the type of the result; OverflowError where that does not hold one of its values."""
     fits = not plan.saturates or _none_beyond(A, start, x)
     if x.dtype != plan.kind:
-        fits = fits and x._value_range()[1] <= np.iinfo(plan.kind).max
+        fits = fits and x._value_range()[1] <= _greatest(plan.kind)
         x = x.astype(plan.kind) if fits else x
     if not fits:
         raise OverflowError(

@@ -375,6 +375,8 @@ def words(size: int) -> int:
 def pack_bits(flags: Array) -> Array:
     """Bit i & 31 of word i >> 5 is flags[i]; bits past the end are 0."""
     xp = array_module(flags)
+    if flags.size % 32 == 0:
+        return xp.packbits(flags, bitorder="little").view(np.uint32)
     packed = xp.zeros(4 * words(flags.size), np.uint8)
     octets = xp.packbits(flags, bitorder="little")
     packed[: octets.size] = octets

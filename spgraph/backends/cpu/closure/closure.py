@@ -11,7 +11,7 @@ import numpy as np
 
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import pack_bits
+from spgraph.containers.storage.arrays import pack_bits, words
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
 
@@ -58,8 +58,6 @@ def closure_parents(
     """
     start = start.to_sparse()
     parent = np.empty(A.nrows, A._indices.dtype)
-    parent.fill(-1)
-    parent[start._indices] = start._indices
     value = _closure(A, start, semiring, delta, parent)
     bits = None if value._bits is None else value._bits.copy()
     return value, Vector._of(value.size, parent, bits=bits, nvals=value.nvals)
@@ -68,26 +66,28 @@ def closure_parents(
 def _closure(
     A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | None, parent: np.ndarray
 ) -> Vector:
-    """The closure; `parent` is filled if it has elements."""
-    n = A.nrows
+    """The closure; `parent` is filled if it has elements: those of the start are their own."""
+    n, edges, kind = A.nrows, A._indices.size, A._indices.dtype
     sign = 0 if delta is None else 1 if semiring.add.name == "min" else -1
     kernel = jit.module("closure", program(semiring, sign, A.iso, parent.size > 0)).closure
-    threads = pool.threads_for(A.nvals)
+    threads = pool.threads_for(edges)
     value = np.empty(n, semiring.dtype)
     value.fill(semiring.add.identity)
-    visited = np.zeros(n, bool)
-    value[start._indices] = start._values
-    visited[start._indices] = True
+    visited = np.zeros(32 * words(n), bool)
+    at = start._indices.astype(np.int64)  # by other indices NumPy would set one value in 1 us
+    value[at], visited[at] = start._values, True
+    if parent.size:
+        parent.fill(-1)
+        parent[at] = at
     queued = np.packbits(visited, bitorder="little")
-    sizes = (n, threads, BUCKETS if sign else 1, A._indices.dtype, semiring.dtype)
+    sizes = (n, threads, BUCKETS if sign else 1, edges // HEAVY + 1, kind, semiring.dtype)
     room = _workspace(*sizes)
-    heavies = np.empty(A.nvals // HEAVY + 1, A._indices.dtype)
     state = room.state
     state.fill(0)
     state[NO_SPACE] = NOT_FILLED
     arrays = (A._indptr, A._indices, A._values, value, parent, visited, queued)
     scale = sign / delta if delta else 0.0
-    given = (*arrays, *room[:-2], heavies, room.origins, scale, state)
+    given = (*arrays, *room[:-1], scale, state)
     state[LEAVE] = threads > 1
     pool.launch(kernel, 1, *given)
     while state[PLANNED]:
@@ -111,6 +111,7 @@ class Workspace(NamedTuple):
     free: np.ndarray
     work: np.ndarray
     sizes: np.ndarray
+    heavies: np.ndarray
     origins: np.ndarray
     state: np.ndarray
 
@@ -118,9 +119,11 @@ class Workspace(NamedTuple):
 _unused: memory.Unused[Workspace] = []
 
 
-def _workspace(n: int, threads: int, buckets: int, kind: np.dtype, values: np.dtype) -> Workspace:
+def _workspace(
+    n: int, threads: int, buckets: int, heavy: int, kind: np.dtype, values: np.dtype
+) -> Workspace:
     """What a closure needs beside its result; for a small graph that of an earlier one."""
-    room = memory.take(_unused, (n, threads, buckets, kind, values))
+    room = memory.take(_unused, (n, threads, buckets, heavy, kind, values))
     if room is not None:
         return room
     # blocks per thread; the last block of each bucket may be partly filled
@@ -131,13 +134,13 @@ def _workspace(n: int, threads: int, buckets: int, kind: np.dtype, values: np.dt
     free = np.empty((threads, 8), np.int64)  # a cache line each
     free[:, 1] = free[:, 3] = blocks * np.arange(threads)
     free[:, 2] = free[:, 1] + blocks
-    shared = np.zeros(1), np.empty(STATE + 8 * threads, np.int64)
+    shared = np.empty(heavy, kind), np.zeros(1), np.empty(STATE + 8 * threads, np.int64)
     return Workspace(heads, fills, lists[0], entries, keys, free, lists[1], lists[2], *shared)
 
 
 def _vector(values: np.ndarray, present: np.ndarray) -> Vector:
-    """The Vector of the values where `present` is true."""
-    n, nvals = values.size, int(np.count_nonzero(present))
+    """The Vector of the values where `present`, which may be longer, is true."""
+    n, nvals = values.size, np.count_nonzero(present)
     bits = None if nvals == n else pack_bits(present)
     return Vector._of(n, values, bits=bits, nvals=nvals)
 

@@ -22,9 +22,11 @@ def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
     kernel = jit.module("pull", text).pull
     z_bits, z = memory.zeros(words(A.nrows), np.uint32), memory.zeros(A.nrows, semiring.dtype)
-    threads = pool.threads_for(A.nvals)
-    chunks = max(16 * threads if threads > 1 else 1, A.nvals // pool.PIECE)
-    chunks = min(chunks, max(1, z_bits.size))
+    edges, chunks = A.nvals, 1
+    threads = pool.threads_for(edges)
+    if threads > 1 or edges >= 2 * pool.PIECE:
+        chunks = max(16 * threads if threads > 1 else 1, edges // pool.PIECE)
+        chunks = min(chunks, max(1, z_bits.size))
     given = (A._indptr, A._indices, A._values, NO_BITS if full else u._bits, u._values)
     ticket = np.zeros(1, np.int64)
     pool.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)
