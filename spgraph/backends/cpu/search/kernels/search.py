@@ -8,11 +8,11 @@
 # between levels. Push reads the queue of the frontier, pull the in-edges of the unvisited vertices;
 # push makes queues, pull bitmaps, and each is converted to the other when the direction changes.
 #
-# Named tuples would cost a call 2 us as arguments: the kernel makes them. Preamble: VALUES (False: levels
-# only), FIRST (the first product decides), ISO, TRACE, ALONE (frontier edges below which a level is
-# pushed by thread 0), VERTICES (of a queue that a thread takes at a time), HEAVY (the edges of a
-# vertex with more are divided), multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, pull_pays,
-# pull_pays_all.
+# Named tuples would cost a call 2 us as arguments: the kernel makes them. Preamble: VALUES (False:
+# levels only), FIRST (the first product decides), ISO, TRACE, ALONE (frontier edges below which a
+# level is pushed by thread 0), VERTICES (of a queue that a thread takes at a time), HEAVY (the
+# edges of a vertex with more are divided), multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE,
+# pull_pays, pull_pays_all.
 
 from collections import namedtuple
 
