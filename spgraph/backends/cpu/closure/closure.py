@@ -74,6 +74,7 @@ def _closure(
     value = np.empty(n, semiring.dtype)
     value.fill(semiring.add.identity)
     visited = np.zeros(32 * words(n), bool)
+    assert start._indices is not None
     at = start._indices.astype(np.int64)  # by other indices NumPy would set one value in 1 us
     value[at], visited[at] = start._values, True
     if parent.size:
@@ -140,7 +141,7 @@ def _workspace(
 
 def _vector(values: np.ndarray, present: np.ndarray) -> Vector:
     """The Vector of the values where `present`, which may be longer, is true."""
-    n, nvals = values.size, np.count_nonzero(present)
+    n, nvals = values.size, int(np.count_nonzero(present))
     bits = None if nvals == n else pack_bits(present)
     return Vector._of(n, values, bits=bits, nvals=nvals)
 
