@@ -4,8 +4,10 @@ definition, whatever the exchange.
 
 from __future__ import annotations
 
+import ast
 import collections
 import functools
+import pathlib
 import re
 
 import pytest
@@ -21,7 +23,7 @@ OF_EACH_EXCHANGE = {
         "load_id", "partial", "struct Control", "struct Found", "struct Given", "struct Row",
         "struct Search", "convert", "counts", "first_word",
         "in_product", "is_symmetric", "pull_memory", "push_level", "settle", "small_level",
-        "small_levels", "work",
+        "small_levels",
     },
 }  # fmt: skip
 # what several loops share: defined once in all folders
@@ -82,14 +84,9 @@ def code_of(name: str) -> list[str]:
 
 
 def repeated(length: int) -> dict[tuple[str, ...], list[str]]:
-    """So many lines in a row that stand twice in the kernels of searches, closures and exchanges,
-    and in which files.
-    """
+    """So many lines in a row that stand twice in the kernels, and in which files."""
     found = collections.defaultdict(list)
-    for name, path in sources.paths().items():
-        folder = path.parts[path.parts.index("kernels") - 1]
-        if folder not in ("search", "closure", "exchange"):
-            continue
+    for name in sources.paths():
         lines = code_of(name)
         for k in range(len(lines) - length + 1):
             found[tuple(lines[k : k + length])].append(name)
@@ -100,6 +97,96 @@ def test_no_body_stands_twice() -> None:
     """Whatever it is called: six lines of code in a row say so. Five happen by chance."""
     assert repeated(6) == {}
     assert repeated(4), "what there is, is found"
+
+
+# --- bodies of functions, whatever their variables are called -------------------------------------
+
+FUNCTION = re.compile(
+    r"\b(?:DEVICE|CALLED|MEMBER|__device__|__global__)\b[^;{}]*?\b(\w+)\([^;{}]*\)[^;{}()]*\{"
+)
+# neither a type, a word of C++, nor a macro: what a function may call as it likes
+VARIABLE = re.compile(
+    r"(?<![.\w])(?<!->)(?<!::)(?!(?:if|else|for|while|return|const|constexpr|int|bool|auto|double|float"
+    r"|true|false|sizeof|continue|break|u8|u16|u32|u64|i64|[A-Z_\d]+)\b)[A-Za-z_]\w*(?!\w*(?:\s*\(|<|::))"
+)
+
+
+def kernel_bodies(least: int) -> dict[str, list[str]]:
+    """Of the functions of all kernels with so many words and signs or more: body -> where."""
+    found = collections.defaultdict(list)
+    for file, path in sources.paths().items():
+        text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+        text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*$", "", text, flags=re.M)
+        for match in FUNCTION.finditer(text):
+            end, depth = match.end(), 1
+            while depth:
+                depth += {"{": 1, "}": -1}.get(text[end], 0)
+                end += 1
+            names: dict[str, str] = {}
+            body = VARIABLE.sub(
+                lambda m, names=names: names.setdefault(m[0], f"variable{len(names)}"),  # type: ignore[misc]
+                text[match.end() : end - 1],
+            )
+            words = re.findall(r"\w+|[^\s\w]", body)
+            if len(words) >= least:
+                found[" ".join(words)].append(f"{file}: {match[1]}")
+    return found
+
+
+def host_bodies(folder: pathlib.Path, least: int) -> dict[str, list[str]]:
+    """The same of Python's functions in a folder, with so many nodes of their syntax trees."""
+    found = collections.defaultdict(list)
+    for path in folder.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            body = function.body[ast.get_docstring(function) is not None :]
+            nodes = [node for statement in body for node in ast.walk(statement)]
+            own = {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
+            own |= {
+                node.id
+                for node in nodes
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
+            names: dict[str, str] = {}
+            for node in nodes:
+                for field in ("id", "arg"):
+                    name = getattr(node, field, None)
+                    if name in own and not isinstance(node, ast.keyword):
+                        setattr(node, field, names.setdefault(name, f"variable{len(names)}"))
+            if len(nodes) >= least:
+                found["\n".join(map(ast.dump, body))].append(f"{path.name}: {function.name}")
+    return found
+
+
+def twice(bodies: dict[str, list[str]]) -> list[list[str]]:
+    return [places for places in bodies.values() if len(places) > 1]
+
+
+def test_no_function_has_the_body_of_another(tmp_path: pathlib.Path) -> None:
+    """In the kernels, and on the host: what two do alike is one function."""
+    kernels, host = kernel_bodies(16), host_bodies(sources.BACKEND, 16)
+    assert len(kernels) > 400 and len(host) > 300
+    assert twice(kernels) == [] and twice(host) == []
+    copy = tmp_path / "copy.py"
+    one = "def one(array, n):\n    kept = array[n:]\n    return [x + n for x in kept]\n"
+    other = "def other(values, k):\n    of = values[k:]\n    return [y + k for y in of]\n"
+    copy.write_text(one + other)
+    assert twice(host_bodies(tmp_path, 16)) == [["copy.py: one", "copy.py: other"]]
+
+
+def test_a_body_with_other_names_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    copy = tmp_path / "copy.cuh"
+    copy.write_text(
+        "CALLED u64 total_of(u64 value) {\n#pragma unroll\n"
+        "    for (int d = WORDS_SENT; d < 32; d *= 2) // a comment\n"
+        "        value += shuffle_xor(value, d);\n    return value;\n}\n"
+    )
+    both = sources.paths() | {"copy.cuh": copy}
+    monkeypatch.setattr(sources, "paths", lambda: both)
+    assert twice(kernel_bodies(16)) == [["peers.cuh: sum_of_peers", "copy.cuh: total_of"]]
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (queued && (pull || VALUES)) {
             settle(nf, pull);
             if (barrier_failed()) return;
-            if (pull) swap_bitmaps();
+            if (pull) swap_frontiers();
         } else if (!queued && !pull) {
             convert((L)depth);
             if (barrier_failed()) return;
@@ -176,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 pull_long_rows(rows, (L)(depth + 1), totals);
                 if (barrier_failed()) return;
             }
-            swap_bitmaps();
+            swap_frontiers();
         } else {
             push_level(nf, mf, (L)(depth + 1), &totals->packed);
             if (barrier_failed()) return;

@@ -1,4 +1,16 @@
-// What drivers share that run in one launch.
+// What drivers share that run in one launch: where a block works, and decisions. The form that includes
+// it has the state `s`, and Work, what a block keeps in the shared memory that comes with the launch.
+
+extern __shared__ u64 work_memory[];
+DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
+DEVICE Pull& pull_memory() { return work().pull; }
+
+// Every block exchanges the roles of the bitmaps, between two barriers of its threads.
+DEVICE void swap_frontiers() {
+    __syncthreads();
+    if (threadIdx.x == 0) swap(s.frontier, s.next);
+    __syncthreads();
+}
 
 // Which form a level takes is decided from totals of the whole graph, so that all blocks, and all
 // GPUs, decide alike; rounds are decided by the host, as pull_pays() does (search_pulls of

@@ -56,20 +56,11 @@ union Work {
 __shared__ Search s;
 __shared__ u64 block_sum[3];
 __shared__ SmallCount small_count[3];
-extern __shared__ u64 work_memory[];
-
-DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
-DEVICE Pull& pull_memory() { return work().pull; }
 
 // A barrier of all blocks. True when one of them did not come: the kernel must then return.
 CALLED bool barrier_failed() { return !grid_barrier(&s.control->barrier, gridDim.x); }
 
 // Every block exchanges the roles of its arrays, between two barriers of its threads.
-DEVICE void swap_bitmaps() {
-    __syncthreads();
-    if (threadIdx.x == 0) swap(s.frontier, s.next);
-    __syncthreads();
-}
 DEVICE void swap_queues() {
     __syncthreads();
     if (threadIdx.x == 0) {

@@ -94,10 +94,9 @@ union Work {
 
 __shared__ Search s;
 __shared__ u64 block_sum[WORDS_SENT];
-extern __shared__ u64 work_memory[];
 
-DEVICE Work& work() { return *reinterpret_cast<Work*>(work_memory); }
-DEVICE Pull& pull_memory() { return work().pull; }
+DEVICE bool is_symmetric() { return s.symmetric; }
+#include "search_driver.cuh"
 
 DEVICE i64 first_word(int q) { return s.word[q]; }
 // This GPU's part of the sums of the next barrier_all.
@@ -120,9 +119,6 @@ DEVICE i64 words_at_a_time(i64 words) {
 #include "candidate.cuh"
 #include "search_pull.cuh"
 
-DEVICE bool is_symmetric() { return s.symmetric; }
-#include "search_driver.cuh"
-
 #include "search_shards_push.cuh"
 #include "search_peers_levels.cuh"
 #include "search_peers_push.cuh"
@@ -144,12 +140,6 @@ CALLED void clear_partials() {
     for (i64 p = thread_id(); p < 32 * s.word[PEERS]; p += thread_count()) s.partial[p] = nothing();
 }
 #endif
-
-DEVICE void swap_frontiers() {
-    __syncthreads();
-    if (threadIdx.x == 0) swap(s.frontier, s.next);
-    __syncthreads();
-}
 
 // The result of a launch that did not come to its end.
 DEVICE void leave(i64* result) {
