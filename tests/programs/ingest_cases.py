@@ -14,21 +14,19 @@ from typing import Any
 import numpy as np
 
 from spgraph import generators
-from spgraph.distributed.communicators import MpiCommunicator
+from spgraph.distributed.communicators import Communicator, MpiCommunicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.generate import recipes
 from spgraph.distributed.io import ingest, reading
 
 
-class Member:
+class Member(Communicator):
     """One of several processes, in a thread: what ingest asks of a communicator, no more."""
 
     def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier, each: int) -> None:
-        self.rank, self.board, self.barrier = rank, board, barrier
-        self.processes = len(board)
-        self.num_shards = each * len(board)
-        self.local = range(each * rank, each * (rank + 1))
-        self.devices = ("cpu",) * each
+        local = range(each * rank, each * (rank + 1))
+        super().__init__(each * len(board), local, ["cpu"] * each)
+        self.rank, self.processes, self.board, self.barrier = rank, len(board), board, barrier
 
     def _shown(self, mine: Any) -> list[Any]:
         """What every process put on the board."""
@@ -38,13 +36,14 @@ class Member:
         self.barrier.wait(20)
         return all_of_them
 
-    def all_reduce_host(self, values: np.ndarray, op: str) -> np.ndarray:
-        return {"sum": np.sum, "max": np.max}[op](self._shown(values.copy()), axis=0)
+    def _rows(self, row: np.ndarray) -> np.ndarray:
+        return np.stack(self._shown(row.copy()))
 
-    def all_to_all(self, parts: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
-        assert len(parts) == len(self.local) and all(len(row) == self.num_shards for row in parts)
+    def _all_gather(self, parts: Any, sizes: Any) -> list[np.ndarray]:
+        return [np.concatenate([part for own in self._shown(parts) for part in own])] * len(parts)
+
+    def _all_to_all(self, parts: Any, sizes: Any) -> list[list[np.ndarray]]:
         rows = [row for process in self._shown(parts) for row in process]
-        assert len({part.dtype for row in rows for part in row}) == 1
         return [[row[q].copy() for row in rows] for q in self.local]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Sequence
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -83,28 +83,27 @@ def read_shards(
     if layout is None:
         return None
     if compact:
-        text.find_ids(communicator)
+        text.find_ids()
     both = bool(symmetric) and not layout.undirected
     # values of one direction are summed first, then the lesser of both directions counts
     twice = both and layout.duplicates == "plus" and bool(layout.form.values)
     pieces = text.pieces if twice or not (both or layout.undirected) else mirrored(text.pieces)
     size = text.check_size(mirrored=pieces is not text.pieces)
     counts = row_counts(pieces, size, communicator, text.check_rows)
-    text.check_entries(communicator)
+    text.check_entries()
     partition = partition_by_counts(counts, communicator.num_shards, how)
-    values = np.dtype(text.types[0]) if text.types else None
-    rows = text.built(pieces, counts, partition, communicator, values, layout.duplicates)
-    if layout.undirected and layout.duplicates == "plus" and values is not None:
+    rows = text.built(pieces, counts, partition, layout.duplicates)
+    if layout.undirected and layout.duplicates == "plus" and text.types:
         kept = np.array([sum(row.indices.size for row in rows)])
         if int(communicator.all_reduce_host(kept, "sum")[0]) < counts.sum():
             # sums depend on their order: they are made once, below the diagonal, then mirrored
             twice, pieces = True, lower(text.pieces)
             counts = row_counts(pieces, partition.size, communicator)
-            rows = text.built(pieces, counts, partition, communicator, values, "plus")
+            rows = text.built(pieces, counts, partition, "plus")
     if twice:
         pieces = mirrored(_entries(rows, partition, communicator))
         counts = row_counts(pieces, partition.size, communicator)
-        rows = text.built(pieces, counts, partition, communicator, values, "min")
+        rows = text.built(pieces, counts, partition, "min")
     if kind is not None:
         rows = together(lambda: [text.typed(own) for own in rows], communicator)[0]
     return Spread(partition, rows, True if layout.undirected or both else None, text.ids)
@@ -128,9 +127,7 @@ class Text:
         self.ids: np.ndarray | None = None  # of the vertices that have edges, if compact
         self.layout: Layout | None = None  # None: it is no list of entries
         self.types: tuple[str, ...] = ()
-        self.rank, self.processes = communicator.rank, communicator.processes
-        # the local shard that sends all entries of this process
-        self.sender = communicator.local[0]
+        self.communicator = communicator
         self.entries = 0
         self.reals = False  # whether any value so far is no integer
         if self.suffix == ".npz" or is_pipe(self.name):
@@ -150,9 +147,9 @@ class Text:
         check_direction(self.name, symmetric, layout.undirected)
 
     def pieces(self, p: int) -> Iterator[Piece]:
-        """The entries of this process's parts of the file, all as pieces of the shard `sender`."""
+        """The entries of this process's parts of the file, all as pieces of its first shard."""
         layout = self.layout
-        if p != self.sender or layout is None:
+        if p != self.communicator.local[0] or layout is None:
             return
         self.entries = 0
         for rows, columns, *values in self._tables(layout):
@@ -170,9 +167,9 @@ class Text:
                 matrix_market.refuse_diagonal(self.name, rows, columns)
                 yield Piece(keys_of(columns, rows), matrix_market.negative(self.name, found))
 
-    def find_ids(self, communicator: Communicator) -> None:
+    def find_ids(self) -> None:
         """Read the file once to find the vertices that have edges."""
-        layout = self.layout
+        layout, comm = self.layout, self.communicator
         assert layout is not None
 
         def mine() -> list[np.ndarray]:
@@ -184,18 +181,11 @@ class Text:
                     ids, parts, size = np.unique(np.concatenate([ids, *parts])), [], 0
             return [np.unique(np.concatenate([ids, *parts])).astype(np.int64)]
 
-        (ids,), _ = together(mine, communicator)
-        if self.processes > 1:
-            first, *others = (
-                [move(part, device)] * communicator.num_shards
-                for part, device in zip(
-                    [ids] + [ids[:0]] * (len(communicator.local) - 1),
-                    communicator.devices,
-                    strict=True,
-                )
-            )
-            found = communicator.all_to_all([first, *others])[0]
-            ids = np.unique(np.concatenate([move(part, "cpu") for part in found]))
+        (ids,), _ = together(mine, comm)
+        if comm.processes > 1:
+            own = [ids] + [ids[:0]] * (len(comm.local) - 1)
+            found = comm.all_gather(list(map(move, own, comm.devices)))[0]
+            ids = np.unique(move(found, "cpu"))
         self.ids = ids - layout.form.low
 
     def check_size(self, *, mirrored: bool) -> int | None:
@@ -216,19 +206,13 @@ class Text:
         check_row_pointers(self.name, rows, entries, entries * each, self.compact, square=True)
 
     def built(
-        self,
-        pieces: Pieces,
-        counts: np.ndarray,
-        partition: Partition,
-        communicator: Communicator,
-        dtype: np.dtype | None,
-        duplicates: str,
+        self, pieces: Pieces, counts: np.ndarray, partition: Partition, duplicates: str
     ) -> list[Rows]:
         """As `build`; errors name the file."""
+        dtype = np.dtype(self.types[0]) if self.types else None
+        how: dict[str, Any] = {"dtype": dtype, "duplicates": duplicates}
         try:
-            return build(
-                pieces, counts, partition, communicator, dtype=dtype, duplicates=duplicates
-            )
+            return build(pieces, counts, partition, self.communicator, **how)
         except FormatError as error:
             if self.name in str(error):
                 raise
@@ -243,11 +227,12 @@ class Text:
         except ValueError as error:
             raise FormatError(f"{self.name}: {error}") from error
 
-    def check_entries(self, communicator: Communicator) -> None:
+    def check_entries(self) -> None:
         """After the first pass: check the number of entries, and decide the type of the values."""
         if self.layout is None:
             return
-        entries = int(communicator.all_reduce_host(np.array([self.entries]), "sum")[0])
+        comm = self.communicator
+        entries = int(comm.all_reduce_host(np.array([self.entries]), "sum")[0])
         declared = self.layout.count
         if declared is not None and entries != declared:
             raise FormatError(
@@ -256,7 +241,7 @@ class Text:
             )
         if entries == 0 and self.suffix not in (".mtx", ".gr"):
             raise edge_list.no_edge(self.name)
-        reals = bool(communicator.all_reduce_host(np.array([int(self.reals)]), "max")[0])
+        reals = bool(comm.all_reduce_host(np.array([int(self.reals)]), "max")[0])
         self.types = self.types[-1:] if reals else self.types[:1]
 
     def _header(self, source: Source) -> Layout | None:
@@ -269,17 +254,17 @@ class Text:
 
     def _tables(self, layout: Layout) -> Iterator[list[np.ndarray]]:
         """The columns of each part of the file that this process parses."""
-        types = self.types
+        types, comm = self.types, self.communicator
         if self.compression:
             with Source(self.name, self.compression) as source:
                 self._header(source)
-                blocks = itertools.islice(source.blocks(), self.rank, None, self.processes)
+                blocks = itertools.islice(source.blocks(), comm.rank, None, comm.processes)
                 for line, block in blocks:
                     yield read_block(layout.form, self.name, line, block, types)
             return
         with open(self.name, "rb") as stream:
             size = os.path.getsize(self.name)
-            for first in range(self.offset + self.rank * STEP, size, self.processes * STEP):
+            for first in range(self.offset + comm.rank * STEP, size, comm.processes * STEP):
                 start, block = _lines(stream, self.offset, first, first + STEP)
                 try:
                     columns = read_block(layout.form, self.name, 0, block, types)
