@@ -277,7 +277,8 @@ def test_buffers(
     """Results of many times the buffer, which grow as they come, or written in their place; columns
     in several words of the coarsest bitmap; a sum for every column, or for those of products.
     """
-    monkeypatch.setattr(multiply, "BUFFER", buffer)
+    monkeypatch.setattr(multiply, "LEAST_BUFFER", buffer)
+    monkeypatch.setattr(multiply, "MOST_BUFFER", buffer)
     monkeypatch.setattr(multiply, "UNTOUCHED", untouched)
     monkeypatch.setattr(multiply, "SUMS_BYTES", sums)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
@@ -300,6 +301,21 @@ def test_buffers(
         chosen ^= mask.startswith("complement")
         C = scipy.sparse.coo_array((C.data[chosen], (C.row[chosen], C.col[chosen])), shape=C.shape)
     got = multiply.multiply_rows(A, B, CASES["plus_times float32"].typed, mask_of(mask, M))
+    same(got, C)
+
+
+@pytest.mark.usefixtures("three_workers")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_of_few_products_and_of_more(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of 0 to 66 products, most of them of columns that others have, too."""
+    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    chance = np.random.default_rng(3)
+    A = random(chance, (500, 90), np.arange(500) % 12, FLOAT32)
+    B = random(chance, (90, 25), np.full(90, 6) - (np.arange(90) % 30 == 0), FLOAT32)
+    C = A.to_scipy() @ B.to_scipy()
+    same(multiply.multiply_rows(A, B, CASES["plus_times float32"].typed, None), C)
+    got = multiply.multiply_rows(A.pattern(), B.pattern(), CASES["any_pair bool"].typed, None)
+    C.data = np.ones_like(C.data)
     same(got, C)
 
 
@@ -348,7 +364,8 @@ def test_float_sums_do_not_depend_on_the_number_of_threads(
     results = []
     for threads, buffer, sums in ((1, 1 << 20, 1 << 21), (2, 100, 0), (3, 1 << 20, 1 << 21)):
         monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
-        monkeypatch.setattr(multiply, "BUFFER", buffer)
+        monkeypatch.setattr(multiply, "LEAST_BUFFER", buffer)
+        monkeypatch.setattr(multiply, "MOST_BUFFER", buffer)
         monkeypatch.setattr(multiply, "SUMS_BYTES", sums)
         results.append(
             (

@@ -19,8 +19,9 @@ from spgraph.containers.storage.arrays import INT32_MAX, index_dtype
 from spgraph.semirings import TypedMonoid, TypedSemiring, python_literal
 
 # Rows are made in a buffer of this many entries per thread and then appended to the result:
-# counting the entries first would take another pass over all products.
-BUFFER = 1 << 20
+# counting the entries first would take another pass over all products. The least stays in a core's
+# cache, the most is for results that would take many rounds.
+LEAST_BUFFER, MOST_BUFFER, ROUNDS = 1 << 17, 1 << 20, 8
 # entries up to which the result's arrays are as long as it could be, for the system maps no memory
 # that is never touched
 UNTOUCHED = 1 << 27
@@ -107,7 +108,8 @@ def _in_rounds(
     """(columns, values) of all rows, which `rows` makes in a buffer, as many in a round as that has
     room for; then they are appended to the arrays of `to`, or to longer ones.
     """
-    room = min(max(threads * BUFFER, int(np.diff(bounds).max())), int(bounds[-1]))
+    room = min(max(threads * LEAST_BUFFER, int(bounds[-1]) // ROUNDS), threads * MOST_BUFFER)
+    room = min(max(room, int(np.diff(bounds).max())), int(bounds[-1]))
     buffer = _pair(room, *result)
     total = first = 0
     while first < counts.size - 1:

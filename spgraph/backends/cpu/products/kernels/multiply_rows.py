@@ -11,12 +11,15 @@
 # advance, and the second pass is enough. With DENSE the first pass adds each product to a sum of
 # its column, and the listing takes the sums: where columns are so few that the sums stay in a
 # core's cache. Then a single word, in a register, tells which 64ths of the bitmap are not zero.
+# Without a mask a row of at most SHORT products, as road networks have, needs no bitmap: each is
+# inserted at its place among those before it.
 
 from spgraph.backends.cpu.device.prefetching import fetch_rows
 
 SIX = np.uint64(6)
 LOW = np.uint64(63)
 BIT = np.uint64(1)
+SHORT = 32
 
 
 @inner
@@ -117,6 +120,31 @@ def multiply_rows(
                             z[count] = sums[j]
                             sums[j] = IDENTITY
                             count += BIT
+                counts[i + 1] = count - base
+                base = count
+                continue
+            if MASK == 0 and flops[i] <= SHORT:
+                for p in range(first, last):
+                    k = np.uint64(a_indices[p])
+                    x = a[p & a_keep]
+                    for q in range(np.uint64(b_indptr[k]), np.uint64(b_indptr[k + BIT])):
+                        j = np.uint64(b_indices[q])
+                        r = count
+                        while r > base and np.uint64(columns[r - BIT]) >= j:
+                            r -= BIT
+                        if r == count or np.uint64(columns[r]) != j:
+                            for s in range(count, r, -1):
+                                columns[s] = columns[s - 1]
+                                if VALUES:
+                                    z[s] = z[s - 1]
+                            columns[r] = j
+                            count += BIT
+                            if VALUES:
+                                z[r] = IDENTITY
+                        if VALUES:
+                            y = b[q & b_keep]
+                            value = multiply(x, y, i, np.int64(k), np.int64(k), np.int64(j))
+                            z[r] = add(z[r], value)
                 counts[i + 1] = count - base
                 base = count
                 continue
