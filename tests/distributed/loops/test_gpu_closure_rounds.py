@@ -12,7 +12,7 @@ from closure_cases import CASES, check_nan, entries, expected, graph
 from gpus import names, visible
 
 from spgraph.backends.cuda.closure import closure_rounds as kernels
-from spgraph.backends.cuda.closure.closure_peers import program
+from spgraph.backends.cuda.closure.closure import program
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed.loops import closure as closures
 from spgraph.errors import ConvergenceError

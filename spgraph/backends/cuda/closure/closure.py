@@ -197,8 +197,13 @@ def block_bytes(values: np.dtype, ids: np.dtype, offsets: np.dtype) -> int:
 
 def closure_preamble(A: Matrix, semiring: TypedSemiring, ordered: bool) -> str:
     """The preamble of kernels/closure.cu; `ordered` asks for buckets, where the monoid has them."""
-    types = (("I", A._indices.dtype.str), ("O", A._indptr.dtype.str), ("A", A.dtype.str))
+    types = types_of(A._indptr, A._indices, A._values)
     return program(semiring, types, ordered, THREADS)
+
+
+def types_of(indptr: Array, indices: Array, values: Array) -> tuple[tuple[str, str], ...]:
+    """The types of a matrix by their names in kernels."""
+    return ("I", indices.dtype.str), ("O", indptr.dtype.str), ("A", values.dtype.str)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -207,7 +212,9 @@ def program(
     types: tuple[tuple[str, str], ...],
     ordered: bool,
     threads: int,
+    shards: int = 0,
 ) -> str:
+    """The preamble of a closure on one GPU, or, for a number of `shards`, on peers or in rounds."""
     kinds = {name: np.dtype(kind) for name, kind in types}
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
     constants = preamble.constants(
@@ -216,6 +223,7 @@ def program(
         THREADS=threads,
         BATCH=batch_of(kinds["I"], kinds["O"]),
     )
+    constants += preamble.constants(PEERS=shards) if shards else ""
     return preamble.semiring(semiring) + preamble.types(**kinds) + constants
 
 

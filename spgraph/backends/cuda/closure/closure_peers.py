@@ -13,10 +13,11 @@ from spgraph.backends.cuda.closure.closure import (
     THREADS,
     block_bytes,
     kernel_arrays,
+    program,
+    types_of,
     widths_of,
     working_arrays,
 )
-from spgraph.backends.cuda.closure.closure import program as closure_program
 from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
     DEADLINE,
@@ -26,7 +27,7 @@ from spgraph.backends.cuda.exchange.buffers import (
     raise_lost,
 )
 from spgraph.backends.cuda.exchange.plan import check, peer_plan, places_of, planned
-from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.closure import Part
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
@@ -61,8 +62,7 @@ def closure_peers(
     run.
     """
     first, ordered = graph.shards[0], delta is not None
-    kinds = (first.indices.dtype, first.indptr.dtype, first.values.dtype)
-    types = tuple(zip("IOA", (kind.str for kind in kinds), strict=True))
+    types = types_of(first.indptr, first.indices, first.values)
     with buffers.lock:
         plan = planned("closure", graph, buffers, (semiring, types, ordered), new_plan)
         with forgotten_on_failure(buffers):
@@ -159,15 +159,3 @@ def memory_offsets(
         parts |= {name: size * kind.itemsize for name, (size, kind) in working.items()}
         result.append(places_of(parts))
     return result
-
-
-def program(
-    semiring: TypedSemiring,
-    types: tuple[tuple[str, str], ...],
-    ordered: bool,
-    threads: int,
-    peers: int,
-) -> str:
-    """The preamble of kernels/shards/closure_peers.cu."""
-    text = closure_program(semiring, types, ordered, threads)
-    return text + preamble.constants(PEERS=peers)

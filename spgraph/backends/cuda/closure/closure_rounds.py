@@ -24,12 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.closure.closure import (
-    THREADS,
-    block_bytes,
-    widths_of,
-)
-from spgraph.backends.cuda.closure.closure_peers import given_fields, program, shard_arrays
+from spgraph.backends.cuda.closure.closure import THREADS, block_bytes, program, types_of, widths_of
+from spgraph.backends.cuda.closure.closure_peers import given_fields, shard_arrays
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of
 from spgraph.backends.cuda.runtime import jit
@@ -97,8 +93,8 @@ class Shard:
         self.own, self.size = int(graph.offsets[number + 1]) - self.first, n
         ids, rows = arrays.indices.dtype, arrays.indptr.dtype
         check_counts("closure", self.own, arrays.indices.size, " of a shard")
-        kinds = (("I", ids.str), ("O", rows.str), ("A", arrays.values.dtype.str))
-        text = program(semiring, kinds, ordered, THREADS, shards)
+        types = types_of(arrays.indptr, arrays.indices, arrays.values)
+        text = program(semiring, types, ordered, THREADS, shards)
         self.xp, self.arrays = array_module(arrays.indptr), arrays
         self.pair = pair_words(self.dtype, ids)
         self.shared = block_bytes(self.dtype, ids, rows)

@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph import semirings
 from spgraph.backends.cuda.closure.closure import closure_preamble, dag_edges_preamble
-from spgraph.backends.cuda.closure.closure_peers import program as closure_peers_program
+from spgraph.backends.cuda.closure.closure import program as closure_program
 from spgraph.backends.cuda.closure.parents import parents_preamble
 from spgraph.backends.cuda.dependencies.dependencies import program as dependencies_program
 from spgraph.backends.cuda.dependencies.dependencies_shard import order_program
@@ -178,8 +178,8 @@ def _closures() -> dict[str, str]:
     shards = (distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")))
     return {
         "closure": closure_preamble(matrix, distances, True),
-        "closure_peers": closure_peers_program(*shards, True, 1024, 4),
-        "closure_rounds": closure_peers_program(*shards, True, 1024, 4),
+        "closure_peers": closure_program(*shards, True, 1024, 4),
+        "closure_rounds": closure_program(*shards, True, 1024, 4),
         "dag_edges": dag_edges_preamble(matrix, distances),
         "floyd_warshall": preamble.constants(TILE=32),
         "parents": parents_preamble(matrix, distances, True),
