@@ -82,7 +82,7 @@ def search(
     ([0, 1, 1, 2], [1, 1, 1, 2])
     """
     A, plan = _checked(A, start, semiring, direction)
-    depth = _max_depth(max_depth, A)
+    depth, trace = _max_depth(max_depth, A), bool(trace)  # kernels' texts have it as a constant
     if start.nvals == 0:
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
         nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None
