@@ -22,15 +22,15 @@ def eigenvector_centrality(
         max_iter: the most iterations.
         weighted: take the edges' values; else each is 1.
 
-    The iteration x <- x A + x, of 2-norm 1, has the same eigenvectors and converges on
-    bipartite graphs, too; it starts with equal values and ends when the 1-norm of the change is at
-    most tol * A.nrows (None: after `max_iter` iterations). Meaning, normalization and the rule to
-    end are NetworkX's.
+    The iteration x <- x A + c x, of 2-norm 1, has the same eigenvectors and converges on bipartite
+    graphs, too; c is 1, or the greatest weight where that is below 1. It starts with equal values
+    and ends when the 1-norm of the change is at most tol * A.nrows (None: after `max_iter`
+    iterations). Meaning, normalization and the rule to end are NetworkX's, whose c is always 1.
 
     Raises DimensionMismatch for an A that is not square, NegativeWeight for a negative value
-    (`weighted`), ValueError for values that are not finite and for a tol or max_iter that makes no
-    sense, ConvergenceError, whose `result` is the last iterate, where max_iter iterations do not
-    reach `tol`.
+    (`weighted`), ValueError for values that are not finite, or whose squares float64 does not hold,
+    and for a tol or max_iter that makes no sense, ConvergenceError, whose `result` is the last
+    iterate, where max_iter iterations do not reach `tol`.
 
     Source: Bonacich, "Power and centrality: a family of measures" (1987).
 
@@ -43,8 +43,9 @@ def eigenvector_centrality(
     limits("eigenvector_centrality", tol, max_iter)
     n = A.nrows
     start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
-    # x <- (x A + x) / its 2-norm
-    step = Step((Hop(A),), keep=1.0, weighted=weighted)
+    # x <- (x A + c x) / its 2-norm: beside 1 weights far below would change x by less than tol
+    keep = (min(1.0, A._value_range()[1]) if weighted else 0.0) or 1.0
+    step = Step((Hop(A),), keep=keep, weighted=weighted)
     each = None if tol is None else tol * max(n, 1)
     found = power(start, step, norm=2, tol=each, max_iter=max_iter)
     return settled("eigenvector_centrality", found, each, found.value)

@@ -43,9 +43,9 @@ def hits(
     values are weights where edges have one.
 
     Raises DimensionMismatch for an A that is not square, NegativeWeight for a negative value
-    (`weighted`), ValueError for values that are not finite and for a tol or max_iter that makes no
-    sense, ConvergenceError, whose `result` is the last HITS, where max_iter iterations do not reach
-    `tol`.
+    (`weighted`), ValueError for values that are not finite, or whose squares float64 does not hold,
+    and for a tol or max_iter that makes no sense, ConvergenceError, whose `result` is the last
+    HITS, where max_iter iterations do not reach `tol`.
 
     Source: Kleinberg, "Authoritative sources in a hyperlinked environment" (1999).
 

@@ -38,9 +38,9 @@ def katz_centrality(
     (None: after `max_iter` iterations). Meaning, normalization and the rule to end are NetworkX's.
 
     Raises DimensionMismatch for an A that is not square or a `beta` of another size, NegativeWeight
-    for a negative value (`weighted`), ValueError for values that are not finite and for an alpha,
-    tol or max_iter that makes no sense, ConvergenceError, whose `result` is the last iterate of
-    2-norm 1, where max_iter iterations do not reach `tol`.
+    for a negative value (`weighted`), ValueError for values that are not finite, or whose squares
+    float64 does not hold, and for an alpha, tol or max_iter that makes no sense, ConvergenceError,
+    whose `result` is the last iterate of 2-norm 1, where max_iter iterations do not reach `tol`.
 
     Source: Katz, "A new status index derived from sociometric analysis" (1953).
 

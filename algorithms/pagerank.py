@@ -10,6 +10,7 @@ from ..containers import Matrix, MatrixLike, Vector
 from ..iterations.power_iteration import (
     Hop,
     Step,
+    fits_single,
     full,
     graph,
     inverse_out_strength,
@@ -48,9 +49,9 @@ def pagerank(
 
     The iteration starts with equal ranks and ends when the 1-norm of the change is at most `tol`:
     the 1-norm of the error is then at most tol * damping / (1 - damping), under 6 tol for 0.85.
-    `tol=None` runs `max_iter` iterations, and on a GPU nothing is read back. With tol=None or
-    tol >= 1e-6 what flows along an edge is rounded to single precision, which moves the ranks by at
-    most 4e-7 in the 1-norm and by much less as a rule; sums and ranks are double.
+    `tol=None` runs `max_iter` iterations, and on a GPU nothing is read back. With tol=None or tol
+    >= 1e-6 what flows along an edge is rounded to single precision (but for weights beyond 1e30 or
+    so), which moves the ranks by at most 4e-7 in the 1-norm; sums and ranks are double.
 
     Raises DimensionMismatch for an A that is not square or a `personalization` of another size,
     NegativeWeight and ValueError for values (`weighted`) or arguments outside of these ranges,
@@ -68,11 +69,11 @@ def pagerank(
     limits("pagerank", tol, max_iter)
     if not 0 < damping < 1:
         raise ValueError(f"pagerank: damping: expected a number in (0, 1), got {damping!r}")
-    n = A.nrows
+    n, scale = A.nrows, inverse_out_strength(A, weighted)
     restart = 1 / max(n, 1) if personalization is None else _distribution(personalization, A)
     # r <- d (r / out-degree) A + (1 - d + d * the sum of r where there is no out-edge) restart
     step = Step(
-        (Hop(A, inverse_out_strength(A, weighted)),),
+        (Hop(A, scale),),
         factor=damping,
         teleport=1 - damping,
         dangling=damping,
@@ -80,7 +81,7 @@ def pagerank(
         weighted=weighted,
     )
     start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
-    single = tol is None or tol >= SINGLE
+    single = (tol is None or tol >= SINGLE) and fits_single(A, scale, weighted)
     found = power(start, step, tol=tol, max_iter=max_iter, single=single)
     return settled("pagerank", found, tol, scaled(found.value, 1))
 

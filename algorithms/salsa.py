@@ -58,9 +58,9 @@ def salsa(
     `max_iter` iterations).
 
     Raises DimensionMismatch for an A that is not square, NegativeWeight for a negative value
-    (`weighted`), ValueError for values that are not finite and for a tol or max_iter that makes no
-    sense, ConvergenceError, whose `result` is the last SALSA, where max_iter iterations do not
-    reach `tol`.
+    (`weighted`), ValueError for values that are not finite, or whose squares float64 does not hold,
+    and for a tol or max_iter that makes no sense, ConvergenceError, whose `result` is the last
+    SALSA, where max_iter iterations do not reach `tol`.
 
     Source: Lempel, Moran, "The stochastic approach for link-structure analysis (SALSA) and the TKC
     effect" (2000).

@@ -31,6 +31,10 @@ from spgraph.steps import backend
 Result = TypeVar("Result")
 FLOAT64 = np.dtype(np.float64)
 LEAST = 5e-324
+# what `graph` allows: the square of it and of 1 / SMALL are numbers of float64
+SMALL = 1e-150
+# scales that leave x * scale to single precision, as its inverse does
+SINGLE_SCALE = 1e30
 
 
 class Hop(NamedTuple):
@@ -247,7 +251,9 @@ def limits(name: str, tol: float | None, max_iter: int) -> None:
 
 
 def graph(name: str, A: MatrixLike, weighted: bool) -> Matrix:
-    """A as a square Matrix; with `weighted` its values have to be finite and not negative."""
+    """A as a square Matrix; with `weighted` its values have to be finite and not negative, and none
+    so large, or all so small, that a step overflows or vanishes.
+    """
     A = checks.square(name, A)
     if weighted and A.nvals and A.dtype != np.bool_:
         low, high = A._value_range()
@@ -255,6 +261,11 @@ def graph(name: str, A: MatrixLike, weighted: bool) -> Matrix:
             raise NegativeWeight(f"{name}: A: expected values >= 0, got {low:g}")
         if not high < math.inf:  # true of NaN, which min and max pass on
             raise ValueError(f"{name}: A: expected finite values, got {high:g} among them")
+        if high and not SMALL <= high <= 1 / SMALL / A.nvals:
+            raise ValueError(
+                f"{name}: A: expected values with sums of squares that float64 holds, the greatest "
+                f"from {SMALL:g} to {1 / SMALL:g} / nvals, got {high:g}; multiply all by one factor"
+            )
     return A
 
 
@@ -278,6 +289,16 @@ def inverse_out_strength(A: Matrix, weighted: bool) -> Vector:
     if own is None or weighted or not A._has_arrays:
         return inverse(out_strength(A, weighted))
     return own(A)
+
+
+def fits_single(A: Matrix, scale: Vector, weighted: bool) -> bool:
+    """Whether x * scale, x from 0 to 1 and `scale` the `inverse_out_strength`, keeps its precision
+    in float32: that vanishes below 1e-45, and ends at 3e38.
+    """
+    if not weighted or A.nvals == 0:
+        return True
+    strength = A._value_range()[1] * A.nvals
+    return strength <= SINGLE_SCALE and scale._value_range()[1] <= SINGLE_SCALE
 
 
 def scaled(v: Vector, norm: int) -> Vector:

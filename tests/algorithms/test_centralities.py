@@ -10,7 +10,7 @@ from fixtures_device import device  # noqa: F401
 from search_cases import matrix, weighted_graph
 
 import spgraph as sg
-from spgraph.algorithms import eigenvector_centrality, hits, katz_centrality, salsa
+from spgraph.algorithms import eigenvector_centrality, hits, katz_centrality, pagerank, salsa
 from spgraph.errors import ConvergenceError, NegativeWeight
 
 ALL = (hits, salsa, katz_centrality, eigenvector_centrality)
@@ -53,3 +53,19 @@ def test_bad_input(algorithm: Any) -> None:
         algorithm(sg.Matrix.from_coo([0, 1], [1, 0], [1.0, -1.0]), weighted=True)
     with pytest.raises(ValueError, match=f"{name}: A: expected finite values"):
         algorithm(sg.Matrix.from_coo([0, 1], [1, 0], [1.0, np.nan]), weighted=True)
+    for value in (1e-170, 1e200):  # whose squares vanish or overflow
+        with pytest.raises(ValueError, match=f"{name}: A: expected values with sums of squares"):
+            algorithm(sg.Matrix.from_coo([0, 1], [1, 0], [value, 0.0]), weighted=True)
+
+
+@pytest.mark.parametrize("algorithm", [hits, salsa, eigenvector_centrality, pagerank])
+@pytest.mark.parametrize("unit", [1e-40, 1e-8, 1e-3, 1e45])
+def test_the_unit_of_weights_does_not_matter(algorithm: Any, unit: float, device: str) -> None:
+    A = weighted_graph(90, 700)
+    B = sg.Matrix.from_coo(*A.to_coo()[:2], A.values * unit, nrows=90, ncols=90).to(device)
+    found, expected = algorithm(B, weighted=True), algorithm(A.to(device), weighted=True)
+    pairs = (
+        ((found, expected),) if isinstance(found, sg.Vector) else zip(found, expected, strict=True)
+    )
+    for one, other in pairs:
+        np.testing.assert_allclose(one.to_numpy(), other.to_numpy(), atol=1e-4)
