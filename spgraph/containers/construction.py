@@ -22,7 +22,7 @@ from spgraph.containers.storage.arrays import (
     pack_bits,
     sent,
 )
-from spgraph.containers.storage.casting import held_number
+from spgraph.containers.storage.casting import differs, held_number
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch, IndexOutOfBound
 
@@ -62,11 +62,11 @@ class VectorConstruction:
         >>> list(sg.Vector.unit(2, 0.5, size=4, dtype=float))
         [(2, 0.5)]
         """
+        if type(size) is not int or not 0 <= size <= INT64_MAX:
+            size = check_extent("size", size)
+        check_position(index, size)
         if not isinstance(device, str):
             return device.unit(int(index), value, size=size, dtype=dtype)
-        check_position(index, size)
-        if size > INT64_MAX:
-            check_extent("size", size)
         kind, dtype = index_dtype(size), value_dtype(dtype)
         # what every search from a vertex begins with; a list of scalars would take three times as
         # long to convert
@@ -133,8 +133,7 @@ class VectorConstruction:
             values = array.astype(value_dtype(array.dtype), copy=True)
             if missing is None:
                 return cls._of(values.size, values)
-            as_array("missing", missing)  # refuses numpy.ma.masked
-            present = values == values if missing != missing else values != missing
+            present = differs(values, missing)
             return cls._of(values.size, values, bits=pack_bits(present))._conform()
 
 
@@ -210,6 +209,12 @@ class MatrixConstruction(MatrixParts):
 
 
 def check_position(index: Position, size: int) -> None:
-    """IndexOutOfBound unless a vector of `size` has that position."""
+    """IndexOutOfBound unless a vector of `size` has that position; DomainMismatch for what is no
+    integer, which a conversion to one would round.
+    """
+    if type(index) is not int and (
+        isinstance(index, bool) or not isinstance(index, int | np.integer)
+    ):
+        raise DomainMismatch(f"index: expected an integer, got {index!r}")
     if not 0 <= index < size:
         raise IndexOutOfBound(f"index: expected 0 <= index < {size}, got {index}")

@@ -25,7 +25,7 @@ from spgraph.containers.storage.arrays import (
     on_its_device,
     read_only,
 )
-from spgraph.containers.storage.casting import rounded
+from spgraph.containers.storage.casting import differs, rounded
 from spgraph.containers.storage.chosen import compress
 from spgraph.containers.storage.compressed import ascends, check_other, checked
 from spgraph.containers.storage.values import value_dtype
@@ -148,7 +148,7 @@ def dtype_beside(values: Array, fill: Scalar) -> np.dtype:
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         if low <= int(fill) <= high:
             return dtype
-    kind = np.result_type(dtype, least)
+    kind = np.result_type(dtype, least) if least.kind != "f" else _beside_float(dtype, fill)
     if kind.kind == "f" and dtype.kind in "iu" and values.size:
         lost = rounded(values) if dtype.itemsize == 8 else values[:0]
         if lost.size or (least.kind in "iu" and int(kind.type(fill)) != int(fill)):
@@ -158,6 +158,20 @@ def dtype_beside(values: Array, fill: Scalar) -> np.dtype:
                 ".astype(float) first rounds on purpose"
             )
     return kind
+
+
+def _beside_float(dtype: np.dtype, fill: Any) -> np.dtype:
+    """`dtype` where that is one of floats which holds `fill` (as a Python number: but for
+    rounding), else the wider one of it and of fill's, a Python number's being float64.
+    """
+    own = getattr(fill, "dtype", np.dtype(np.float64))
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            near = dtype.type(fill)
+        weak = not hasattr(fill, "dtype") and np.isfinite(near)
+        if weak or near.item() == fill or fill != fill:
+            return dtype
+    return np.promote_types(dtype, np.float32 if own.itemsize <= 4 else np.float64)
 
 
 class MatrixConversions(MatrixParts):
@@ -241,8 +255,7 @@ class MatrixConversions(MatrixParts):
             if missing is None:
                 present = xp.ones(array.shape, bool)
             else:
-                as_array("missing", missing)  # refuses numpy.ma.masked
-                present = array == array if missing != missing else array != missing
+                present = differs(array, missing)
             indptr = xp.zeros(array.shape[0] + 1, index_dtype(array.size))
             xp.cumsum(present.sum(axis=1), out=indptr[1:])
             places = xp.flatnonzero(present)

@@ -120,6 +120,38 @@ def test_from_dense_with_other_missing_values() -> None:
     assert Matrix.from_dense(array).nvals == 3
 
 
+def test_missing_is_one_number_and_compared_exactly() -> None:
+    large = np.array([[2**53 + 1, 2**53]])
+    assert Matrix.from_dense(large, missing=2.0**53).values.tolist() == [2**53 + 1]
+    for dtype, missing in ((np.uint64, -1), (np.uint64, np.int64(-1)), (np.int8, 256.0)):
+        assert Vector.from_dense(np.array([-1]).astype(dtype), missing=missing).nvals == 1
+    assert Vector.from_dense(np.array([3, 1]), missing=np.inf).nvals == 2
+    for missing in ("0", b"0", [0], np.zeros(2), 1j, object(), np.datetime64(0, "s"), {0}):
+        with pytest.raises(DomainMismatch, match="missing: expected a real number or None"):
+            Matrix.from_dense(np.eye(2), missing=missing)
+        with pytest.raises(DomainMismatch, match="missing: expected a real number or None"):
+            Vector.from_dense(np.ones(2), missing=missing)
+
+
+@pytest.mark.filterwarnings("ignore:Warning. converting a masked element to nan")
+def test_lists_of_masked_arrays_are_refused() -> None:
+    hidden = np.ma.array([1.0, 2.0], mask=[False, True])
+    for rows in ([hidden, hidden], (hidden, [0, 1]), [[np.ma.masked, 1.0], [0.0, 1.0]]):
+        with pytest.raises(DomainMismatch, match="expected an array without a mask"):
+            Matrix.from_dense(rows)
+    with pytest.raises(DomainMismatch, match="expected an array without a mask"):
+        Vector([hidden[0], hidden[1]])
+
+
+@pytest.mark.parametrize("index", [0.5, 1.0, True, [1], np.float64(1), "1", None])
+def test_a_unit_vector_has_an_integer_position(index: Any) -> None:
+    for where in ("cpu", Matrix.empty(3, 3).distribute(2).device):
+        with pytest.raises(DomainMismatch, match="index: expected an integer"):
+            Vector.unit(index, 1.0, size=3, dtype=float, device=where)
+        with pytest.raises(ValueError, match="size: expected an integer"):
+            Vector.unit(1, 1.0, size=2.5, dtype=float, device=where)
+
+
 # --- Matrix from coordinates ----------------------------------------------------------------------
 
 

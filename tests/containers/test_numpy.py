@@ -103,6 +103,14 @@ def test_differences_of_truth_values_on_both_sides(true: Any) -> None:
         ("float32", np.inf, "float32"),
         ("int32", np.nan, "float64"),
         ("uint64", 2**64 - 1, "uint64"),
+        ("int8", 0.1, "float64"),
+        ("bool", np.nan, "float64"),
+        ("int16", 2.0**24 + 1, "float64"),
+        ("uint8", np.float32(0.1), "float32"),
+        ("int8", np.float16(0.5), "float32"),
+        ("float32", np.float64(0.1), "float64"),
+        ("float32", np.float64(0.5), "float32"),
+        ("float32", 1e300, "float64"),
     ],
 )
 def test_dense_arrays(matrix: Matrix, dtype: str, fill: Any, kind: str) -> None:

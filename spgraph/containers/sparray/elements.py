@@ -21,6 +21,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
     on_its_device,
 )
+from spgraph.containers.storage.casting import converted_exactly
 from spgraph.containers.storage.chosen import compress
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 
@@ -153,8 +154,9 @@ class MatrixElements(Elements, MatrixParts):
 
     def setdiag(self, values: Scalar | Dense, k: int = 0) -> None:
         """Write `values`, converted to the Matrix's type, to the `k`-th diagonal: a number to all
-        of it, of a list as many as both have. Zeros become entries. ValueError where the Matrix has
-        no such diagonal.
+        of it, of a list as many as both have. Zeros become entries; integers take the whole part of
+        floats, bool what is not 0. ValueError where the Matrix has no such diagonal or its type
+        does not hold a value, DomainMismatch for what are no real numbers.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix([[1, 2], [0, 4]])
@@ -172,7 +174,7 @@ class MatrixElements(Elements, MatrixParts):
         first, size = max(-k, 0), min(self.nrows + min(k, 0), self.ncols - max(k, 0))
         where = self.device if isinstance(self.device, str) else "cpu"
         with on_device(where) as xp:
-            given = xp.asarray(as_array("setdiag: values", values)).astype(self.dtype)
+            given = _as_type(xp.asarray(as_array("setdiag: values", values)), self.dtype)
             if given.ndim:
                 given = given.ravel() if given.size == 1 else given[:size]
                 size = min(size, given.size)
@@ -186,6 +188,17 @@ class MatrixElements(Elements, MatrixParts):
             )
         A: Any = self
         operations.assign(A, D.to(A.device), accum=binary.second)
+
+
+def _as_type(values: Array, dtype: np.dtype) -> Array:
+    """Values for a diagonal in the Matrix's type; see `setdiag`."""
+    if values.dtype.kind not in "biuf":
+        raise DomainMismatch(f"setdiag: values: expected real numbers, got {values.dtype}")
+    if dtype.kind == "b":
+        return values.astype(bool)
+    if dtype.kind in "iu" and values.dtype.kind == "f":
+        values = array_module(values).trunc(values)
+    return converted_exactly("setdiag: values", values, dtype)
 
 
 def _multiplied(u: Any, other: Any) -> Any:

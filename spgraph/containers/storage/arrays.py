@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from spgraph import cache_folder, late_imports
+from spgraph.containers.storage.masked import refuse_masked
 from spgraph.errors import BackendMismatch, BackendUnavailable, DomainMismatch
 
 P = ParamSpec("P")
@@ -108,16 +109,16 @@ def is_instance(given: Any, library: str, name: str) -> bool:
 
 def as_array(name: str, given: Any) -> Any:
     """`given` as an array of NumPy, or of CuPy if it lies on a GPU, without a copy where it is an
-    array already. DomainMismatch for a masked array, whose hidden values would become entries, and
-    for what cannot be shared, such as tensors that require gradients.
-    """
-    if type(given) in (np.ndarray, list):  # the common cases
-        return np.asarray(given)
-    if isinstance(given, np.ma.MaskedArray):
-        raise DomainMismatch(
-            f"{name}: expected an array without a mask; x.filled(value) and missing=value of "
-            "from_dense, or x.compressed() and its positions, leave out what is masked"
-        )
+    array already. DomainMismatch for a masked array and for what cannot be shared, such as tensors
+    that require gradients."""
+    if type(given) is np.ndarray:  # the common cases
+        return given
+    if type(given) in (list, tuple):
+        made = np.asarray(given)
+        if made.ndim > 1 or made.dtype.kind in "fO":  # hidden values of rows; NaN for `masked`
+            refuse_masked(name, given)
+        return made
+    refuse_masked(name, given)
     if is_cuda(given):
         return given
     return _shared(name, given) if is_foreign(given) else np.asarray(given)

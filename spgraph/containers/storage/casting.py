@@ -108,6 +108,25 @@ def held_number(argument: str, value: Any, dtype: np.dtype) -> Any:
         raise ValueError(f"{argument}: expected a number that {dtype} holds, got {value}") from None
 
 
+def differs(values: Array, missing: Any) -> Array:
+    """For each of `values` whether it is another number than `missing`, exactly; NaN is NaN here.
+    DomainMismatch for what is no number, which NumPy finds equal to none, or compares piece by
+    piece.
+    """
+    given = as_array("missing", missing)  # refuses numpy.ma.masked
+    if not isinstance(missing, int) and (given.ndim or given.dtype.kind not in "biuf"):
+        raise DomainMismatch(f"missing: expected a real number or None, got {missing!r}")
+    if missing != missing:
+        return values == values
+    number = missing if isinstance(missing, int) else given.item()
+    if values.dtype.kind not in "iu":
+        return values != missing
+    bounds = np.iinfo(values.dtype)
+    if bounds.min <= number <= bounds.max and number == int(number):
+        return values != values.dtype.type(int(number))  # float64 would round both
+    return array_module(values).ones(values.shape, bool)
+
+
 def _not_held(values: Array, made: Array) -> Array | None:
     """For each of `values` whether `made`, their conversion, is something else; None where none can
     be.

@@ -127,6 +127,30 @@ def test_setdiag(shape: tuple[int, int]) -> None:
         sg.Matrix(S).setdiag(1, 9)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "values", "kind"),
+    [
+        ("int64", np.nan, ValueError),
+        ("int64", np.uint64(2**64 - 1), ValueError),
+        ("int8", [1, 200], ValueError),
+        ("uint8", -0.5 - 1, ValueError),
+        ("float32", 1e300, ValueError),
+        ("int64", 1j, DomainMismatch),
+        ("float64", None, DomainMismatch),
+        ("float64", "1", DomainMismatch),
+        ("int64", np.datetime64(1, "s"), DomainMismatch),
+    ],
+)
+def test_setdiag_refuses_what_the_type_does_not_hold(
+    dtype: str, values: Any, kind: type[Exception]
+) -> None:
+    A = sg.Matrix(np.ones((2, 2), dtype))
+    for B in (A, A.distribute(2)):
+        with pytest.raises(kind, match=r"setdiag: values: expected .*numbers"):
+            B.setdiag(values)
+    assert A.isequal(sg.Matrix(np.ones((2, 2), dtype)))
+
+
 def test_in_shards() -> None:
     S, T = random_csr("float64", (5, 4), 0.6, 1), random_csr("float64", (5, 4), 0.6, 2)
     A = sg.Matrix(S).distribute(2)
