@@ -13,6 +13,7 @@ import numpy as np
 
 from spgraph.backends.cuda.contract.contract import Forest
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.search.search_rows import nonempty
 from spgraph.backends.shards import Steps
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
@@ -64,14 +65,10 @@ class Shard:
         self.label = index_dtype(size)
         nowhere = (jit.NULL if array is None else array for array in (ids, places))
         self.own = (size, first, matrix.nrows, *nowhere)  # as kernels take it
-        offsets = matrix._indptr.dtype
-        self.text = preamble.types(I=matrix._indices.dtype, O=offsets, L=self.label)
+        types = {"I": matrix._indices.dtype, "O": matrix._indptr.dtype, "L": self.label}
+        self.text = preamble.types(**types)
         self.kernels: dict[str, tuple[jit.Kernel, int]] = {}
-        xp = array_module(matrix._indptr)
-        self.nonempty, count = xp.empty(words(matrix.nrows), np.uint32), xp.zeros(1, np.int64)
-        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=offsets))
-        work = 32 * self.nonempty.size
-        jit.sweep(kernel, work, matrix.nrows, matrix._indptr, self.nonempty, count)
+        self.nonempty = nonempty(matrix._indptr)[0]
 
     def run(self, name: str, work: int, *arguments: object) -> None:
         """Launch a kernel with a thread for each item of work, or as many as run at once."""

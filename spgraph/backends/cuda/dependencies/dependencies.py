@@ -5,16 +5,16 @@ blocks work on one source after the other), or stepwise (launches for every step
 from __future__ import annotations
 
 import contextlib
-import functools
 from types import ModuleType
 
 import numpy as np
 
 from spgraph.backends.cuda.dependencies.dependencies_shard import (
     dependencies_shard,
+    program,
     workspace_words,
 )
-from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.dependencies import RANGE_WORDS, Plan, Workspace
@@ -234,10 +234,3 @@ def _numbers(xp: ModuleType, n: int, extended: bool) -> tuple[Array, Array]:
 
 def _types(A: Matrix) -> tuple[str, str, str]:
     return A._indices.dtype.str, A._indptr.dtype.str, index_dtype(A.nrows).str
-
-
-@functools.cache
-def program(ids: str, offsets: str, levels: str, extended: bool) -> str:
-    """The preamble, for the types of I, O and L."""
-    types = preamble.types(I=np.dtype(ids), O=np.dtype(offsets), L=np.dtype(levels))
-    return types + preamble.constants(EXTENDED=extended)

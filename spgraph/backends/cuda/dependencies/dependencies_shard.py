@@ -5,22 +5,9 @@ Beside the search a source costs, on every device: a fill of 32 bytes a vertex o
 sort of its own vertices by level, one read-back; and in each direction, for every level, one to
 three launches and a synchronisation of all devices, two of these after a push. The value of a
 vertex is sent to each other device once in each direction at most, and its sum once to its owner
-after a push.
-
-Milliseconds a source, for two sources each, about 10^9 entries, on H200s:
-
-| | kronecker(25, 16) | kronecker(24, 32) |
-| --- | --- | --- |
-| two, through shared workspaces | 9.6, 7.9 | 7.5 to 8.4, 5.3 to 5.6 |
-| two, by lists through NCCL | 12.4, 10.7 | 10.7, 8.0 |
-| one, stepwise | 14.2, 10.1 | 11.5, 6.3 |
-| one, in one launch | 20.1, 10.6 | 13.9, 7.0 |
-
-Of the 9.6, 0.6 are the search, 0.7 the sort, 3.3 and 1.8 two pulls along 352 and 168 million
-entries on each device; the values of a level of 12.8 million vertices take 0.4, or 0.8 where sums
-have to be fetched from other devices. Where levels are many the host is the limit, with some 100
-microseconds for a level, forward and back: 30 to 45 ms for the 293 of a grid of 200 x 200, which
-one device does in one launch in 2.6.
+after a push. Two H200s take 8 to 10 ms a source of 10^9 entries through shared workspaces, 8 to 12
+by lists through NCCL; where levels are many the host is the limit, with some 100 microseconds for
+each, forward and back.
 """
 
 from __future__ import annotations
@@ -84,9 +71,9 @@ def dependencies_shard(
     plan: Plan = answer
     shard.follow(plan)
     if plan.looks_at_levels:
-        shard.take_levels((yield "gather", shard.publish_levels()))
+        yield from shard.share_levels()
     if not workspace.shared:
-        shard.take_order((yield "gather", shard.own_order()))
+        yield from shard.join_orders()
     for step in plan.steps:
         received = None
         if step.pushed:
@@ -135,7 +122,7 @@ class _Shard:
         FEW levels. Where there are more than `most` it says how many, and nothing is sorted.
         """
         xp, edges, level = self.xp, self.edges, self.level
-        text = order_program(*self._types(), level._values.dtype.str)
+        text = program(*self._types(), level._values.dtype.str)
         kernel = jit.kernel("dependencies_order", "order_shard", text, cooperative=True)
         blocks = jit.occupancy(kernel, THREADS)
         self.words = xp.zeros(HEAD + RANGE_WORDS * (max(most, FEW) + 1), np.int64)
@@ -162,32 +149,27 @@ class _Shard:
         self.kind = np.dtype(np.uint8 if plan.levels <= SHALLOW else np.int32)
         self.levels = self.workspace.own + 8 * (4 * self.n + 1)
         self.kernels = {}
-        self.text = program(*self._types(), self.kind.str, self.level._values.dtype.str)
+        searched = self.level._values.dtype.str
+        self.text = program(*self._types(), self.kind.str, searched=searched)
 
     def _types(self) -> tuple[str, str]:
         return self.edges.indices.dtype.str, self.edges.indptr.dtype.str
 
-    def publish_levels(self) -> tuple[Array, list[int]] | None:
-        """The levels of the shard's own vertices: a list, or written to all workspaces."""
-        out = None if self.workspace.shared else self.xp.empty(self.own, self.kind)
-        self._sweep(
-            *("publish_levels", self.own, self.own, self.first, self.level._values),
-            *(self.shards, self.workspace.all, 8 * (4 * self.n + 1)),
-            jit.NULL if out is None else out,
-        )
-        return None if out is None else (out, [b - a for a, b in itertools.pairwise(self.offsets)])
+    def share_levels(self) -> Steps[None]:
+        """Get the levels of all vertices, which pushes test: in lists, or written to workspaces."""
+        shared, level = self.workspace.shared, self.level._values
+        out = self.xp.empty(0 if shared else self.own, self.kind)
+        to = (self.shards, self.workspace.all, 8 * (4 * self.n + 1), jit.NULL if shared else out)
+        self._sweep("publish_levels", self.own, self.own, self.first, level, *to)
+        sizes = [b - a for a, b in itertools.pairwise(self.offsets)]
+        self.whole = yield "gather", None if shared else (out, sizes)
+        if not shared:
+            self.levels = address(self.whole)
 
-    def take_levels(self, whole: Array) -> None:
-        """The levels of all vertices, which pushes test, where they came as a list."""
-        if not self.workspace.shared:
-            self.whole, self.levels = whole, address(whole)
-
-    def own_order(self) -> tuple[Array, list[int]]:
-        """The shard's own vertices by level, and how many each shard has."""
-        return self.order[: self.ranges[-1][0]], self.plan.ranges[:, -1, 0].tolist()
-
-    def take_order(self, every: Array) -> None:
+    def join_orders(self) -> Steps[None]:
         """Join the vertices of all shards: level by level, and in each level shard after shard."""
+        own, sizes = self.order[: self.ranges[-1][0]], self.plan.ranges[:, -1, 0].tolist()
+        every = yield "gather", (own, sizes)
         starts = self.plan.ranges[:, :, 0]
         sizes = np.diff(starts, axis=1)
         self.begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))]).tolist()
@@ -199,17 +181,8 @@ class _Shard:
             self.xp.asarray(np.ascontiguousarray(table, np.int64).ravel())
             for table in (firsts, lists, starts, targets)
         ]
-        shards = np.int32(len(firsts))
-        self._sweep(
-            "join_orders",
-            every.size,
-            every.size,
-            every,
-            shards,
-            self.plan.levels,
-            *tables,
-            self.ids,
-        )
+        shape = np.int32(len(firsts)), self.plan.levels
+        self._sweep("join_orders", every.size, every.size, every, *shape, *tables, self.ids)
 
     # --- a level ----------------------------------------------------------------------------------
 
@@ -344,13 +317,12 @@ class _Shard:
 
 
 @functools.cache
-def order_program(ids: str, offsets: str, levels: str) -> str:
-    """The preamble of dependencies_order.cu, for the types of I, O and L."""
-    types = preamble.types(I=np.dtype(ids), O=np.dtype(offsets), L=np.dtype(levels))
-    return types + preamble.constants(EXTENDED=False)
-
-
-@functools.cache
-def program(ids: str, offsets: str, looked_at: str, searched: str) -> str:
-    """The preamble of dependencies_shard.cu, for the types of I, O, L and S."""
-    return order_program(ids, offsets, looked_at) + preamble.types(S=np.dtype(searched))
+def program(
+    ids: str, offsets: str, levels: str, extended: bool = False, searched: str | None = None
+) -> str:
+    """The preamble of all kernels of dependencies, for the types of I, O and L, and of S, those of
+    the levels that a search has found, where a kernel converts them.
+    """
+    types = {"I": ids, "O": offsets, "L": levels} | ({"S": searched} if searched else {})
+    text = preamble.types(**{name: np.dtype(kind) for name, kind in types.items()})
+    return text + preamble.constants(EXTENDED=extended)

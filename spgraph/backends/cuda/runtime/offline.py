@@ -10,9 +10,7 @@ from spgraph import semirings
 from spgraph.backends.cuda.closure.closure import closure_preamble, dag_edges_preamble
 from spgraph.backends.cuda.closure.closure import program as closure_program
 from spgraph.backends.cuda.closure.parents import parents_preamble
-from spgraph.backends.cuda.dependencies.dependencies import program as dependencies_program
-from spgraph.backends.cuda.dependencies.dependencies_shard import order_program
-from spgraph.backends.cuda.dependencies.dependencies_shard import program as shard_program
+from spgraph.backends.cuda.dependencies.dependencies_shard import program as dependencies_program
 from spgraph.backends.cuda.entrywise import masked_write, vectors
 from spgraph.backends.cuda.exchange.buffers import INBOX_BYTES
 from spgraph.backends.cuda.generate import random_edges
@@ -194,8 +192,8 @@ def _other_iterations() -> dict[str, str]:
         "contract": preamble.types(I=INDEX, O=INDEX, L=INDEX),
         "dependencies": dependencies_program("<i4", "<i4", "<i4", False),
         "dependencies_source_parallel": dependencies_program("<i4", "<i4", "<i4", False),
-        "dependencies_order": order_program("<i4", "<i4", "<i4"),
-        "dependencies_shard": shard_program("<i4", "<i4", "|u1", "<i4"),
+        "dependencies_order": dependencies_program("<i4", "<i4", "<i4"),
+        "dependencies_shard": dependencies_program("<i4", "<i4", "|u1", searched="<i4"),
         "gather_hubs": preamble.types(I=INDEX),
         "power": power_preamble(
             semirings.plus_times.resolve(SINGLE, np.dtype(np.float64)),

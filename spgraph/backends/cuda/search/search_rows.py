@@ -11,8 +11,8 @@ from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers.storage.arrays import Array, array_module, words
 
 
-def nonempty(indptr: Array) -> tuple[Array, int]:
-    """(one bit a row that has an entry, how many there are). Waits for the device.
+def nonempty(indptr: Array) -> tuple[Array, Array]:
+    """(one bit a row that has an entry, an array of how many there are).
 
     One small program instead of the six of CuPy's that `Matrix._nonempty_rows` needs: in the first
     call of a process each takes a quarter of a second to compile.
@@ -22,7 +22,7 @@ def nonempty(indptr: Array) -> tuple[Array, int]:
         bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
         kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=indptr.dtype))
         jit.sweep(kernel, 32 * bits.size, n, indptr, bits, count)
-        return bits, int(count[0])
+        return bits, count
 
 
 def leading(indptr: Array, indices: Array, degrees: Array | None) -> Array:
@@ -44,7 +44,7 @@ def leading(indptr: Array, indices: Array, degrees: Array | None) -> Array:
 def leading_and_nonempty(
     shard: GraphRows, degrees: Array | None = None
 ) -> tuple[tuple[Array, Array], int]:
-    """((`leading`, one bit a row that has an entry), how many have) of a shard's transpose."""
+    """((`leading`, the bits of `nonempty`), how many rows) of a shard's transpose. Waits for it."""
     assert shard.t_indptr is not None and shard.t_indices is not None
     bits, count = nonempty(shard.t_indptr)
-    return (leading(shard.t_indptr, shard.t_indices, degrees), bits), count
+    return (leading(shard.t_indptr, shard.t_indices, degrees), bits), int(count[0])
