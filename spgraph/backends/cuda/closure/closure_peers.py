@@ -24,7 +24,7 @@ from spgraph.backends.cuda.exchange.buffers import (
     INBOX_BYTES,
     Launching,
     Plan,
-    raise_lost,
+    fetch_results,
 )
 from spgraph.backends.cuda.exchange.plan import check, peer_plan, places_of, planned
 from spgraph.backends.cuda.runtime import jit
@@ -82,10 +82,7 @@ def closure_peers(
                     (plan.given[k], x, bits, result, ids, given, ids.size, *widths, limit)
                 )
             buffers.launch(plan, arguments)
-        states = [result.tolist() for result in buffers.fetch(results)]
-        lost = [state[4] for state in states if state[4]]
-        if lost:
-            raise_lost("closure", buffers, lost, deadline)
+        states = fetch_results("closure", buffers, results, deadline)
     return [
         Part(*part, state[0], state[1], not state[3])
         for part, state in zip(found, states, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, Protocol
 
 from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.backends.shards.buffers import Buffers
@@ -38,15 +38,22 @@ class Launching(Buffers, Protocol):
         """
 
 
-def raise_lost(name: str, buffers: Buffers, lost: Sequence[int], deadline: float) -> NoReturn:
-    """Raise CommunicationError for the loop `name`, which devices gave up with the states `lost`:
-    each has sent the others the number, from 1, of the device that it waited for. The caller holds
-    the lock of the buffers.
+def fetch_results(
+    loop: str, buffers: Launching, results: Sequence[Array], deadline: float
+) -> list[list[int]]:
+    """Host copies of what the kernels of a launch have returned; waits for them. The last number is
+    0, or the number, from 1, of the device that a device waited for until it gave up, of which it
+    has told the others: then CommunicationError.
     """
+    host = [result.tolist() for result in buffers.fetch(results)]
+    lost = [result[-1] for result in host if result[-1]]
+    if not lost:
+        return host
     peers = len(buffers.devices)
     named = [state - 1 for state in lost if 0 < state <= peers]
     device = f"device {buffers.devices[named[0]]} (shard {named[0]})" if named else "a device"
-    raise buffers.failure(
-        f"{name} by peer writes: {device} did not come to a barrier of {peers} devices "
-        f"within {deadline:g} s; the result is void"
-    )
+    with buffers.lock:
+        raise buffers.failure(
+            f"{loop} by peer writes: {device} did not come to a barrier of {peers} devices "
+            f"within {deadline:g} s; the result is void"
+        )

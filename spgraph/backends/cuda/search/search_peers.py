@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.buffers import DEADLINE, Launching, raise_lost
+from spgraph.backends.cuda.exchange.buffers import DEADLINE, Launching, fetch_results
 from spgraph.backends.cuda.exchange.plan import planned
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import DIRECTIONS
@@ -60,8 +60,9 @@ def search_peers(
     with buffers.lock:
         plan = planned("search", graph, buffers, sought, new)
         with forgotten_on_failure(buffers):
-            pairs = zip(sources, given, strict=True)
-            starts = [source_arguments(*pair, ids, dtype) for pair in pairs]
+            starts = [
+                source_arguments(*own, ids, dtype) for own in zip(sources, given, strict=True)
+            ]
             counts, number = [start[-1] for start in starts], 1  # of all sources
             if not (sources[0] is None or isinstance(sources[0], int)):
                 number = int(buffers.gather(np.array([sum(counts)])).sum())
@@ -78,12 +79,11 @@ def search_peers(
                     made = (jit.NULL if array is None else array for array in found[k])
                     calls.append((plan.given[k], *made, results[k], *starts[k], *limits, traces[k]))
                 buffers.launch(plan, calls, counts.index(max(counts)))
-                totals = functools.cache(functools.partial(read, buffers, results, deadline))
+                launched = ("search", buffers, results, deadline)
+                totals = functools.cache(functools.partial(fetch_results, *launched))
                 levels = totals()[0][1] if trace else 0
-        parts = [
-            Found(*part, functools.partial(lambda k, of: of()[k][0], k, totals))
-            for k, part in enumerate(found)
-        ]
+    visited = [functools.partial(lambda k, of: of()[k][0], k, totals) for k in range(len(found))]
+    parts = [Found(*part, number) for part, number in zip(found, visited, strict=True)]
     return parts, move(traces[0], "cpu")[:levels] if trace else None
 
 
@@ -121,13 +121,3 @@ def source_arguments(
         if dtype is not None and values is not None:
             given = values.astype(dtype, copy=False)
         return own.astype(ids, copy=False), given, 0, 0, int(own.size)
-
-
-def read(buffers: Launching, results: Sequence[Array], deadline: float) -> list[tuple[int, int]]:
-    """(vertices visited, levels) of each local shard; waits for all."""
-    host = [result.tolist() for result in buffers.fetch(results)]
-    lost = [state for _, _, state in host if state != 0]
-    if lost:
-        with buffers.lock:
-            raise_lost("search", buffers, lost, deadline)
-    return [(visited, depth) for visited, depth, _ in host]

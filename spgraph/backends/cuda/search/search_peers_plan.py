@@ -125,23 +125,28 @@ def first_decides(values: Values | None) -> bool:
     return values is None or values.parents or values.semiring.add.any
 
 
-@functools.lru_cache(maxsize=1024)
 def program(shape: tuple[int, ...], kinds: tuple[str, ...], values: Values | None) -> str:
     """The preamble of kernels/shards/search_peers.cu."""
-    names = ("PEERS", "THREADS", "PADDED", "SMALL", "LONG_ROW")
-    text = preamble.constants(**dict(zip(names, shape, strict=True)))
-    text += preamble.types(**{k: np.dtype(v) for k, v in zip("IOL", kinds, strict=True)})
-    text += values_preamble(values, kinds[2])
+    text = shards_program("PEERS THREADS PADDED SMALL LONG_ROW", shape, kinds, values)
     return text + decisions(values is not None, first_decides(values))
 
 
-def values_preamble(values: Values | None, labels: str) -> str:
-    """What kernels are told of the values that they find, with the types A and Z."""
+@functools.lru_cache(maxsize=1024)
+def shards_program(
+    names: str, shape: tuple[int, ...], kinds: tuple[str, ...], values: Values | None
+) -> str:
+    """Constants of these names, the types I, O, L and Q as far as there are `kinds`, and what
+    kernels are told of the values that they find, with the types A and Z.
+    """
+    text = preamble.constants(**dict(zip(names.split(), shape, strict=True)))
+    text += preamble.types(
+        **{name: np.dtype(kind) for name, kind in zip("IOLQ", kinds, strict=False)}
+    )
     if values is None:
-        text = preamble.constants(VALUES=0, PARENTS=0, FIRST=1, ISO=1, USES_X=0, USES_U=0)
-        return text + preamble.types(A=np.dtype(np.uint8), Z=np.dtype(labels))
+        text += preamble.constants(VALUES=0, PARENTS=0, FIRST=1, ISO=1, USES_X=0, USES_U=0)
+        return text + preamble.types(A=np.dtype(np.uint8), Z=np.dtype(kinds[2]))
     multiply = values.semiring.multiply
-    text = preamble.constants(VALUES=1, PARENTS=values.parents, FIRST=first_decides(values))
+    text += preamble.constants(VALUES=1, PARENTS=values.parents, FIRST=first_decides(values))
     text += preamble.constants(ISO=values.iso)
     text += preamble.constants(USES_X=multiply.uses("x"), USES_U=multiply.uses("jx", "iy"))
     return text + preamble.types(A=multiply.arguments[1]) + preamble.semiring(values.semiring)

@@ -10,7 +10,6 @@ gathers those of all vertices.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
 from typing import Any
@@ -20,14 +19,14 @@ import numpy as np
 from spgraph import direction as directions
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.exchange.plan import check_counts
-from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import LONG_ROW
 from spgraph.backends.cuda.search.search_peers_plan import (
     Values,
     first_decides,
     row_fields,
+    shards_program,
     values_of,
-    values_preamble,
 )
 from spgraph.backends.shards import Steps, joined
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
@@ -339,10 +338,6 @@ class Shard:
         return self.memory.list.view(self.item)[:size]
 
 
-@functools.lru_cache(maxsize=1024)
 def program(shape: tuple[int, ...], kinds: tuple[str, ...], sought: Values | None) -> str:
     """The preamble of kernels/shards/search_rounds.cu."""
-    names = ("PEERS", "THREADS", "LONG_ROW", "AHEAD_VERTICES", "AHEAD")
-    text = preamble.constants(**dict(zip(names, shape, strict=True)))
-    text += values_preamble(sought, kinds[2])
-    return text + preamble.types(**{k: np.dtype(v) for k, v in zip("IOLQ", kinds, strict=True)})
+    return shards_program("PEERS THREADS LONG_ROW AHEAD_VERTICES AHEAD", shape, kinds, sought)
