@@ -36,9 +36,6 @@ from spgraph.errors import CommunicationError
 class Communicator(MpiCommunicator):
     """With what MappedMemory asks of communicators of GPUs."""
 
-    def failure(self, reason: str) -> CommunicationError:
-        return self._messages.failure(reason)
-
     def when_lost(self, callback: Callable[[], object]) -> None: ...
 
 

@@ -358,5 +358,5 @@ def flat(array: Array) -> Array:
 
 def split(array: Array, sizes: Sequence[int]) -> list[Array]:
     """Views of `array`: consecutive slices of these sizes."""
-    starts = starts_of(sizes)
-    return [array[lo:hi] for lo, hi in itertools.pairwise(starts)]
+    ends = itertools.accumulate(sizes)
+    return [array[end - size : end] for size, end in zip(sizes, ends, strict=True)]

@@ -39,13 +39,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-class Work(threading.local):
-    """Whether this thread runs a function for one shard."""
-
-    in_shard = False
-
-
-WORK = Work()
+WORK = threading.local()  # `in_shard` while this thread runs a function for one shard
 
 
 class Entry(NamedTuple):
@@ -161,7 +155,7 @@ class Placement:
         """RuntimeError inside of a function for one shard: the call would wait for other shards
         that wait for it, or one process would make it more often than another.
         """
-        if WORK.in_shard:
+        if getattr(WORK, "in_shard", False):
             raise RuntimeError(f"{call}: the function for one shard called {call} for all shards")
 
     def total(self, counts: Sequence[int]) -> int:

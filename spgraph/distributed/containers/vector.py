@@ -260,24 +260,13 @@ def extent_of_shards(container: DistributedVector | DistributedMatrix) -> tuple[
     """(least, greatest) value of the entries of all shards; (0, 0) if there is no entry."""
     placement, dtype = container.device, container.dtype
     shards: Sequence[Vector | Matrix] = container.shards
-    if placement.communicator.processes == 1:
-        ends = []
-        for device, shard in zip(placement.devices, shards, strict=True):
-            with on_device(device):
-                ends += [shard._value_range()] if shard.nvals else []
-        placement.communicator.check()
-        return _ends(np.array(ends, dtype))
-
-    def own(k: int, shard: Vector | Matrix) -> Array:
-        with on_device(placement.devices[k]) as xp:
-            return xp.asarray(shard._value_range() if shard.nvals else (), dtype)
-
     comm = placement.communicator
-    return _ends(comm.fetch(comm.all_gather(placement.map(own, shards)))[0])
-
-
-def _ends(found: np.ndarray) -> tuple[float, float]:
-    """(least, greatest) element; (0, 0) of an empty array."""
+    ends = comm.on_each(lambda xp, own: own._value_range() if own.nvals else (), shards)
+    found = np.array([end for pair in ends for end in pair], dtype)
+    if comm.processes > 1:
+        parts = comm.on_each(lambda xp, pair: xp.asarray(pair, dtype), ends)
+        found = comm.fetch(comm.all_gather(parts))[0]
+    comm.check()
     return (found.min().item(), found.max().item()) if found.size else (0, 0)
 
 

@@ -38,17 +38,11 @@ def wait_for_counts(
     marks, looked = np.array([[number & 0xFFFF] for number in rounds]), time.monotonic()
     while ((host_counters & 0xFFFF) != marks).any():
         if time.monotonic() - looked > POLL:
-            check(arrays, communicator)
+            communicator.check()
+            for array in filter(is_cuda, arrays):
+                with array.device:
+                    _ = import_cupy().cuda.get_current_stream().done  # raises if a kernel failed
             looked = time.monotonic()
     # the counts are valid only if no collective was aborted whose result the kernels have read
     communicator.check()
     return host_counters >> 16
-
-
-def check(arrays: Sequence[Array], communicator: Communicator) -> None:
-    """Raise if the counts can no longer come: a kernel, a device or a process has failed."""
-    communicator.check()
-    for array in arrays:
-        if is_cuda(array):
-            with array.device:
-                _ = import_cupy().cuda.get_current_stream().done  # raises if a kernel has failed

@@ -11,7 +11,7 @@ import numpy as np
 from spgraph import io
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import DType
-from spgraph.containers.storage.arrays import Array, move, on_device
+from spgraph.containers.storage.arrays import Array, move
 from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -159,12 +159,7 @@ def matrix_of_rows(
     """
 
     def shard(k: int, own: Rows) -> Matrix:
-        with on_device(comm.devices[k]) as xp:
-            values = (
-                xp.ones(1, np.bool_ if dtype is None else dtype)
-                if own.values is None
-                else own.values
-            )
+        values = np.ones(1, dtype or np.bool_) if own.values is None else own.values
         arrays = (move(array, comm.devices[k]) for array in (own.indptr, own.indices, values))
         return Matrix._of(own.indptr.size - 1, vertices.size, *arrays, iso=own.values is None)
 

@@ -85,12 +85,11 @@ class SingleDevice:
 
     def _sent(self, pieces: Sequence[Array]) -> list[Array]:
         """pieces[p], of the first device, on the device of shard p."""
-        rows, others = [pieces], len(pieces) - 1
-        for device in self.placement.devices[1:]:
-            with on_device(device) as xp:
-                rows.append([xp.empty(0, pieces[0].dtype)] * (others + 1))
+        comm, others = self.placement.communicator, len(pieces) - 1
+        rows = comm.on_each(lambda xp: [xp.empty(0, pieces[0].dtype)] * (others + 1))
+        rows[0] = list(pieces)
         sizes = [[piece.size] + [0] * others for piece in pieces]
-        return [row[0] for row in self.placement.communicator.all_to_all(rows, sizes=sizes)]
+        return [row[0] for row in comm.all_to_all(rows, sizes=sizes)]
 
 
 def single_device_of(A: DistributedMatrix) -> SingleDevice | None:
