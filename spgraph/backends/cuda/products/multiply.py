@@ -136,20 +136,17 @@ def _make_rows(
     rows = xp.argsort(level, kind="stable").astype(np.int64, copy=False)
     steps = xp.arange(len(bins) + 1, dtype=np.int8)
     ends = move(xp.searchsorted(level[rows], steps, side="right"), "cpu").tolist()
-    by_warp, by_block = (
-        jit.kernel("multiply_rows", name, text) for name in ("multiply_rows_warp", "multiply_rows")
-    )
     # the largest rows first: the tail of the last launch is then short
     for k in range(len(bins), 0, -1):
         threads, slots, _ = bins[k - 1]
         own = rows[ends[k - 1] : ends[k]]
         if own.size == 0:
             continue
-        each = jit.BLOCK // 32 if threads == 32 else 1
-        kernel, shared = (
-            by_warp if threads == 32 else by_block,
-            each * (slots * slot + 12 * threads),
-        )
+        name, each = "multiply_rows", 1
+        if threads == 32:
+            name, each = "multiply_rows_warp", jit.BLOCK // 32
+        kernel = jit.kernel("multiply_rows", name, text)
+        shared = each * (slots * slot + 12 * threads)
         _allow(kernel, shared)
         table = (own, own.size, np.uint32(slots), bounds)
         grid = (-(-own.size // each),)
