@@ -50,7 +50,7 @@ def _merge(
     assert out._indices is not None and t._indices is not None
     xp = array_module(out._values)
     text = _program(out, t, accum)
-    stays, merge = (jit.kernel("write", f"write_{name}", text) for name in ("stays", "sparse"))
+    stays, merge = jit.kernels("write", text, "write_stays", "write_sparse")
     both = out.nvals + t.nvals
     if both == 0:
         return

@@ -47,10 +47,7 @@ def ewise(
     text += ewise_preamble(op, union, alpha is not None)
     scalars = other_operands(op, alpha, beta)
     if u._indices is not None and v._indices is not None:
-        match, merge = (
-            jit.kernel("ewise", "ewise_match", text),
-            jit.kernel("ewise", "ewise_sparse", text),
-        )
+        match, merge = jit.kernels("ewise", text, "ewise_match", "ewise_sparse")
         through, both = xp.zeros(u.nvals, np.int64), 0
         if u.nvals and v.nvals:
             matched = xp.empty(u.nvals, np.int64)
@@ -61,20 +58,8 @@ def ewise(
         indices, z = xp.empty(nvals, ids), xp.empty(nvals, op.result)
         if nvals:
             threads = u.nvals + v.nvals if union else u.nvals
-            jit.sweep(
-                merge,
-                threads,
-                u._indices,
-                u._values,
-                u.nvals,
-                v._indices,
-                v._values,
-                v.nvals,
-                *scalars,
-                through,
-                indices,
-                z,
-            )
+            given = u._indices, u._values, u.nvals, v._indices, v._values, v.nvals
+            jit.sweep(merge, threads, *given, *scalars, through, indices, z)
         return Vector._of(size, z, indices=indices)._conform()
     kernel = jit.kernel("ewise", "ewise", text)
     u, v = u.to_bitmap(), v.to_bitmap()
@@ -101,11 +86,8 @@ def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
         jit.sweep(kernel, count, given, _bits(u), u._values, scalar, count, z)
     if u._indices is not None:
         return Vector._of(u.size, z, indices=u._indices.copy())
-    return (
-        Vector._of(u.size, z)
-        if u._bits is None
-        else Vector._of(u.size, z, bits=u._bits.copy(), nvals=u._nvals)
-    )
+    bits = None if u._bits is None else u._bits.copy()
+    return Vector._of(u.size, z, bits=bits, nvals=u._nvals)
 
 
 @jit.on_device
@@ -162,18 +144,16 @@ def extract(u: Vector, indices: Array) -> Vector:
         z = xp.empty(count, u.dtype)
         if count:
             jit.sweep(kernel, count, _bits(u), u._values, indices, count, z_bits, z)
-        return (
-            Vector._of(count, z) if u._bits is None else settle(Vector._of(count, z, bits=z_bits))
-        )
+        t = Vector._of(count, z, bits=None if u._bits is None else z_bits)
+        return settle(t)
     kernel = jit.kernel("extract", "extract_sparse", text)
     if count == 0 or u.nvals == 0:
         return Vector._of(count, xp.empty(0, u.dtype), indices=xp.empty(0, index_dtype(count)))
     at = xp.empty(count, np.int64)
     jit.sweep(kernel, count, u._indices, u.nvals, indices, count, at)
     found = xp.flatnonzero(at >= 0)
-    return Vector._of(
-        count, u._values[at[found]], indices=found.astype(index_dtype(count), copy=False)
-    )._conform()
+    ids = found.astype(index_dtype(count), copy=False)
+    return Vector._of(count, u._values[at[found]], indices=ids)._conform()
 
 
 @jit.on_device
@@ -190,14 +170,12 @@ def reduce_segments(
     `first`, as (flags, values), puts a value before the group where its flag is set.
     """
     kernel = jit.kernel("segments", "fold", fold_preamble(op, values.dtype, starts.dtype, dtype))
-    has_first, firsts = (
-        (jit.NULL, jit.NULL) if first is None else (first[0], first[1].astype(dtype, copy=False))
-    )
-    z = array_module(values).empty(starts.size, dtype)
-    if starts.size:
-        jit.sweep(
-            kernel, starts.size, starts, starts.size, values, values.size, has_first, firsts, z
-        )
+    has_first = firsts = jit.NULL
+    if first is not None:
+        has_first, firsts = first[0], first[1].astype(dtype, copy=False)
+    z, groups = array_module(values).empty(starts.size, dtype), starts.size
+    if groups:
+        jit.sweep(kernel, groups, starts, groups, values, values.size, has_first, firsts, z)
     return z
 
 
@@ -219,9 +197,8 @@ def scatter(w: Vector, ids: Array, values: Array, accum: Function) -> Vector:
     xp = array_module(values)
     ids, values = xp.ascontiguousarray(ids), xp.ascontiguousarray(values)
     text = scatter_preamble(add, values.dtype, ids.dtype)
-    start, scatter, end = (
-        jit.kernel("scatter", name, text) for name in ("scatter_start", "scatter", "scatter_end")
-    )
+    names = "scatter_start", "scatter", "scatter_end"
+    start, scatter, end = jit.kernels("scatter", text, *names)
     v = w.to_bitmap()
     z = xp.empty(w.size, w.dtype)
     bits = jit.NULL if v._bits is None else v._bits.copy()

@@ -127,10 +127,8 @@ class Launches:
     ) -> None:
         xp, n = array_module(x._values), x.size
         text = preamble.types(U=settings.gathered)
-        self.scale, self.step, self.divide = (
-            jit.kernel("power_stepwise", f"power_{name}", text)
-            for name in ("scale", "step", "divide")
-        )
+        names = "power_scale", "power_step", "power_divide"
+        self.scale, self.step, self.divide = jit.kernels("power_stepwise", text, *names)
         most = BLOCKS * jit.multiprocessors(jit.current_device())
         grid = max(1, min(-(-n // jit.BLOCK), most))
         self.threads, self.n, self.norm = grid * jit.BLOCK, n, np.int32(settings.norm)

@@ -28,7 +28,7 @@ def inverse_degrees(A: Matrix) -> Vector:
 def scaled(v: Vector, norm: int) -> Vector:
     """A full v of float64 divided by its norm, 1 or 2; zeros stay zeros. Two launches."""
     xp, n = array_module(v._values), v.size
-    parts, divide = (jit.kernel("scales", f"scales_{name}", "") for name in ("parts", "divide"))
+    parts, divide = jit.kernels("scales", "", "scales_parts", "scales_divide")
     most = BLOCKS * jit.multiprocessors(jit.current_device())
     blocks = max(1, min(-(-n // jit.BLOCK), most))
     sums, values = xp.empty(SUMS * blocks), xp.empty(n)

@@ -63,10 +63,8 @@ def _make(A: Matrix, iso: bool, most_hubs: int, warps: int) -> WarpTasks:
     xp, n = array_module(A._indptr), A.nrows
     text = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype)
     text += preamble.constants(ISO=iso)
-    count, place, deal, scan, fill = (
-        jit.kernel("warp_tasks", f"warp_tasks_{name}", text)
-        for name in ("count", "place", "deal", "scan", "fill")
-    )
+    names = (f"warp_tasks_{name}" for name in ("count", "place", "deal", "scan", "fill"))
+    count, place, deal, scan, fill = jit.kernels("warp_tasks", text, *names)
     windows = max(1, -(-n // WINDOW))
     counts = xp.zeros((windows, 3), np.int64)
     cut = np.uint32(SHARE), np.uint32(MOST_PIECES)
@@ -97,10 +95,8 @@ def _hubs(A: Matrix, most: int) -> tuple[int, Array]:
     """
     xp, n = array_module(A._indptr), A.ncols
     text = preamble.types(I=A._indices.dtype)
-    count, steps, number = (
-        jit.kernel("gather_hubs", name, text)
-        for name in ("column_counts", "count_hubs", "number_hubs")
-    )
+    names = "column_counts", "count_hubs", "number_hubs"
+    count, steps, number = jit.kernels("gather_hubs", text, *names)
     counts, above = xp.zeros(n, np.uint32), xp.zeros(STEPS, np.uint64)
     jit.sweep(count, A.nvals, A.nvals, A._indices, counts)
     jit.sweep(steps, n, n, counts, np.uint32(LEAST), np.int32(STEPS), above)

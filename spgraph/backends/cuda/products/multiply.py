@@ -175,10 +175,8 @@ def _make_dense(
     """The same for `rows` in dense accumulators, a chunk of rows at a time."""
     xp = array_module(rows)
     counts, *places = result
-    names = ("list", "scatter", "tally", "gather")
-    listing, scatter, tally, gather = (
-        jit.kernel("multiply_rows", f"multiply_{name}", text) for name in names
-    )
+    names = "multiply_list", "multiply_scatter", "multiply_tally", "multiply_gather"
+    listing, scatter, tally, gather = jit.kernels("multiply_rows", text, *names)
     lengths = move((A._indptr[1:] - A._indptr[:-1])[rows], "cpu")
     flops = move(flops, "cpu")
     stride = -(-B.ncols // GROUP) * GROUP

@@ -108,7 +108,7 @@ def gather_rows(
 ) -> None:
     """`gather` over the rows in `bins`, of a matrix of these offsets, columns and values."""
     xp, pieces = array_module(z), bins.piece_row.size
-    product, join = jit.kernel("pull", "pull", text), jit.kernel("pull", "pull_split", text)
+    product, join = jit.kernels("pull", text, "pull", "pull_split")
     settled = hits = partial = jit.NULL
     if pieces:
         settled, hits = xp.zeros(bins.split, np.uint32), xp.empty(pieces, bool)
@@ -116,19 +116,13 @@ def gather_rows(
     warps = pieces + bins.wide + -(-bins.narrow // 4) + -(-bins.single // 32)
     u_bits = jit.NULL if u._bits is None else u._bits
     if warps:
-        jit.launch(
-            product,
-            32 * warps,
-            *(*arrays, u_bits, u._values, bits, invert),
-            *(bins.rows, bins.split, pieces, bins.wide, bins.narrow, bins.single),
-            *(bins.piece_row, bins.piece_first, settled, hits, partial, z_bits, z),
-        )
+        given = *arrays, u_bits, u._values, bits, invert
+        counts = bins.rows, bins.split, pieces, bins.wide, bins.narrow, bins.single
+        of_pieces = bins.piece_row, bins.piece_first, settled, hits, partial
+        jit.launch(product, 32 * warps, *given, *counts, *of_pieces, z_bits, z)
     if bins.split:
-        jit.launch(
-            join,
-            32 * bins.split,
-            *(bins.rows, bins.split, bins.piece_first, hits, partial, z_bits, z),
-        )
+        given = bins.rows, bins.split, bins.piece_first, hits, partial, z_bits, z
+        jit.launch(join, 32 * bins.split, *given)
 
 
 @jit.on_device

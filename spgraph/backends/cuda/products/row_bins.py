@@ -54,7 +54,7 @@ def bin_rows(indptr: Array, bits: Array = jit.NULL) -> RowBins:
     kind = index_dtype(n)
     text = preamble.types(O=indptr.dtype, R=kind)
     text += preamble.constants(PIECE=PIECE, NARROW=NARROW, SINGLE=SINGLE)
-    count, place = (jit.kernel("row_bins", f"row_bins_{name}", text) for name in ("count", "place"))
+    count, place = jit.kernels("row_bins", text, "row_bins_count", "row_bins_place")
     windows = max(1, -(-n // WINDOW))
     counts = xp.zeros((windows, 5), np.int64)
     count((windows,), (THREADS,), (indptr, n, WINDOW, counts))

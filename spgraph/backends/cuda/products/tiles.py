@@ -142,10 +142,8 @@ def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Array) -> None:
     launches, one more where rows are split.
     """
     xp, rest = array_module(z), tiles.rest
-    gather, multiply, join, short = (
-        jit.kernel("tiles", name, text)
-        for name in ("tiles_hubs", "tiles", "tiles_split", "tiles_rest")
-    )
+    names = "tiles_hubs", "tiles", "tiles_split", "tiles_rest"
+    gather, multiply, join, short = jit.kernels("tiles", text, *names)
     streamed = tiles.number * tiles.width
     hubs = xp.empty(streamed, u.dtype)
     partial = xp.empty(tiles.pieces, z.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -67,6 +67,11 @@ def kernel(stem: str, name: str, preamble: str, *, cooperative: bool = False) ->
     import cupy
 
     return _kernel(stem, name, preamble, cooperative, cupy.cuda.runtime.getDevice())
+
+
+def kernels(stem: str, text: str, *names: str) -> Iterator[Kernel]:
+    """The kernels `names` of kernels/`stem`.cu under the preamble `text`."""
+    return (kernel(stem, name, text) for name in names)
 
 
 @functools.lru_cache(maxsize=1024)

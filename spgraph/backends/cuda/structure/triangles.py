@@ -67,10 +67,8 @@ def _count_oriented(A: Matrix, total: Array) -> None:
     """Add the triangles of A to `total`."""
     xp, n = array_module(A._indptr), A.nrows
     text = program(A._indptr.dtype, A._indices.dtype)
-    tasks, many, few, tiny = (
-        jit.kernel("triangles_oriented", f"triangle{name}", text)
-        for name in ("_tasks", "s_many", "s_few", "s_tiny")
-    )
+    names = "triangle_tasks", "triangles_many", "triangles_few", "triangles_tiny"
+    tasks, many, few, tiny = jit.kernels("triangles_oriented", text, *names)
     starts, columns, bits, hubs = _oriented(A, text)
     graph = starts, columns, bits, np.int32(hubs)
     # rows of more than SHORT entries, and the parts that these have beyond the first
@@ -106,10 +104,8 @@ def _oriented(A: Matrix, text: str) -> tuple[Array, Array, Array, int]:
     rank = xp.empty(n, np.int32)
     given = A._indptr, tiles_of(A), A._indices, A.nvals, rank
     counts, starts = xp.zeros(n, np.uint32), xp.zeros(n + 1, np.int64)
-    ranks, sizes, fill = (
-        jit.kernel("triangles_oriented", f"orient_{name}", text)
-        for name in ("ranks", "sizes", "fill")
-    )
+    names = "orient_ranks", "orient_sizes", "orient_fill"
+    ranks, sizes, fill = jit.kernels("triangles_oriented", text, *names)
     jit.sweep(ranks, n, order, n, rank)
     jit.sweep(sizes, A.nvals, *given, counts)
     xp.cumsum(counts.astype(np.int64), out=starts[1:])

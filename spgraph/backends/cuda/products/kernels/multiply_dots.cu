@@ -8,29 +8,7 @@
 // 2021). A block keeps columns below WINDOW as bits and the others in a hash table, if they fit; a warp
 // keeps short rows in a hash table. Columns that do not fit are found by binary search in the row.
 
-#define OPERANDS                                                                                   \
-    const O *a_indptr, const I *a_indices, const A *a, i64 a_keep, const P *b_indptr,              \
-        const J *b_indices, const B *b, i64 b_keep, const Q *m_indptr, const N *m_indices,         \
-        const M *m, i64 m_keep
-#define OPERAND_VALUES                                                                             \
-    {a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr, m_indices, m, m_keep}
-
-// The operands and the mask. The value of entry p is a[p & a_keep]: a_keep is -1, or 0 where one value
-// stands for all entries.
-struct Operands {
-    const O* a_indptr;
-    const I* a_indices;
-    const A* a;
-    i64 a_keep;
-    const P* b_indptr;
-    const J* b_indices;
-    const B* b;
-    i64 b_keep;
-    const Q* m_indptr;
-    const N* m_indices;
-    const M* m;
-    i64 m_keep;
-};
+#include "operands.cuh"
 
 #if VALUES
 // Counting is enough: a sum of ones.
@@ -262,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(256)
                   i64 tasks, const i64* work, i64* ticket, bool* hits, Z* z) {
     extern __shared__ i64 memory[];
     __shared__ i64 next;
-    const Operands g = OPERAND_VALUES;
+    const Operands g = {OPERAND_VALUES};
     // WINDOW / 32 words and the empty one, rounded up to 8 bytes
     constexpr u32 WORDS = WINDOW / 32 + 2, RANKS = PAIR ? 0 : WORDS, PLACES = PAIR ? 0 : SLOTS;
     u32* bits = (u32*)memory;
@@ -319,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(256)
     constexpr int BITS = 9, LONGEST = 1 << (BITS - 2);
     __shared__ K keys[8][1 << BITS];
     __shared__ u32 places[PAIR ? 1 : 8][PAIR ? 1 : 1 << BITS];
-    const Operands g = OPERAND_VALUES;
+    const Operands g = {OPERAND_VALUES};
     if (thread_id() >> 5 >= count) return;
     const int warp = warp_id();
     u32* own = places[PAIR ? 0 : warp];

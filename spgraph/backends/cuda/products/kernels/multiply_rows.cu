@@ -8,35 +8,15 @@
 // (multiply_rows_hash.cuh), the others in dense accumulators in global memory, many rows and all
 // blocks at a time (multiply_rows_dense.cuh).
 
-#define OPERANDS                                                                                   \
-    const O *a_indptr, const I *a_indices, const A *a, i64 a_keep, const P *b_indptr,              \
-        const J *b_indices, const B *b, i64 b_keep, const Q *m_indptr, const N *m_indices,         \
-        const M *m, i64 m_keep, bool complement
-#define OPERAND_VALUES                                                                             \
-    {a_indptr, a_indices, a,         a_keep, b_indptr, b_indices, b,                               \
-     b_keep,   m_indptr,  m_indices, m,      m_keep,   complement}
+#include "operands.cuh"
 
-// The operands and the mask. The value of entry p is a[p & a_keep]: a_keep is -1, or 0 where one value
-// stands for all entries.
-struct Operands {
-    const O* a_indptr;
-    const I* a_indices;
-    const A* a;
-    i64 a_keep;
-    const P* b_indptr;
-    const J* b_indices;
-    const B* b;
-    i64 b_keep;
-    const Q* m_indptr;
-    const N* m_indices;
-    const M* m;
-    i64 m_keep;
-    bool complement;
+struct Masked : Operands {
+    bool complement; // of the mask
 };
 
 // Whether the mask allows an entry in row i, column j; asked once or twice an entry, not for each
 // product.
-DEVICE bool allowed(const Operands& g, i64 i, i64 j) {
+DEVICE bool allowed(const Masked& g, i64 i, i64 j) {
     if constexpr (!MASKED) return true;
     i64 start = g.m_indptr[i], count = (i64)g.m_indptr[i + 1] - start;
     i64 at = lower_bound(g.m_indices + start, count, j);
@@ -47,7 +27,7 @@ DEVICE bool allowed(const Operands& g, i64 i, i64 j) {
 
 #if VALUES
 // Entry p of A, in row i, times entry q of B, in column j.
-DEVICE Z product(const Operands& g, i64 i, i64 p, i64 q, i64 j) {
+DEVICE Z product(const Masked& g, i64 i, i64 p, i64 q, i64 j) {
     i64 k = g.a_indices[p];
     return multiply(g.a[p & g.a_keep], g.b[q & g.b_keep], i, k, k, j);
 }

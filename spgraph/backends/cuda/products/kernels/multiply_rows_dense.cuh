@@ -20,10 +20,10 @@ extern "C" __global__ void __launch_bounds__(256)
 // Every warp takes an equal share of the products, wherever rows begin and end. `through` holds the
 // running sum of those that each entry of the list stands for.
 extern "C" __global__ void __launch_bounds__(256)
-    multiply_scatter(OPERANDS, const i64* rows, const i64* firsts, i64 entries, const int* slot_of,
-                     const i64* through, i64 stride, u32* bits, Z* sums) {
+    multiply_scatter(OPERANDS, bool complement, const i64* rows, const i64* firsts, i64 entries,
+                     const int* slot_of, const i64* through, i64 stride, u32* bits, Z* sums) {
     constexpr int BATCH = 4;
-    const Operands g = OPERAND_VALUES;
+    const Masked g = {{OPERAND_VALUES}, complement};
     const int lane = lane_id();
     const i64 warps = thread_count() >> 5, total = through[entries - 1];
     i64 share = ((total + warps - 1) / warps + 31) & ~31ll;

@@ -56,7 +56,7 @@ DEVICE Table table_at(i64* memory, u32 capacity, u32 size) {
 
 // The slot of column j among 1 << bits, inserted if it is new, which `fresh` says; ~0 where the mask
 // does not allow the column.
-DEVICE u32 slot_of(const Operands& g, K* keys, u32 bits, i64 i, K j, bool& fresh) {
+DEVICE u32 slot_of(const Masked& g, K* keys, u32 bits, i64 i, K j, bool& fresh) {
     const u32 last = (1u << bits) - 1;
     u32 at = ((u32)j ^ (u32)((u64)j >> 32)) * 2654435769u >> (32 - bits);
     for (bool asked = false;; at = (at + 1) & last) {
@@ -96,7 +96,7 @@ DEVICE void sort_table(const Table& t, u32 n, u32 rank, u32 size) {
 
 // Row i by one group: counts[i] with COUNT, else its entries. `bound`: not fewer than those.
 template <bool BLOCK>
-DEVICE void table_row(const Operands& g, const Table& t, i64 i, u32 bound, i64* counts,
+DEVICE void table_row(const Masked& g, const Table& t, i64 i, u32 bound, i64* counts,
                       const R* z_indptr, K* z_indices, Z* z) {
     constexpr int BATCH = BLOCK ? 4 : 2;
     const u32 size = BLOCK ? blockDim.x : 32, rank = BLOCK ? threadIdx.x : lane_id();
@@ -191,10 +191,10 @@ DEVICE void table_row(const Operands& g, const Table& t, i64 i, u32 bound, i64* 
 
 // A block a row.
 extern "C" __global__ void __launch_bounds__(512)
-    multiply_rows(OPERANDS, const i64* rows, i64 count, u32 capacity, const i64* bounds,
-                  i64* counts, const R* z_indptr, K* z_indices, Z* z) {
+    multiply_rows(OPERANDS, bool complement, const i64* rows, i64 count, u32 capacity,
+                  const i64* bounds, i64* counts, const R* z_indptr, K* z_indices, Z* z) {
     extern __shared__ i64 memory[];
-    const Operands g = OPERAND_VALUES;
+    const Masked g = {{OPERAND_VALUES}, complement};
     i64 i = rows[blockIdx.x];
     table_row<true>(g, table_at(memory, capacity, blockDim.x), i, (u32)bounds[i], counts, z_indptr,
                     z_indices, z);
@@ -202,10 +202,10 @@ extern "C" __global__ void __launch_bounds__(512)
 
 // A warp a row.
 extern "C" __global__ void __launch_bounds__(256)
-    multiply_rows_warp(OPERANDS, const i64* rows, i64 count, u32 capacity, const i64* bounds,
-                       i64* counts, const R* z_indptr, K* z_indices, Z* z) {
+    multiply_rows_warp(OPERANDS, bool complement, const i64* rows, i64 count, u32 capacity,
+                       const i64* bounds, i64* counts, const R* z_indptr, K* z_indices, Z* z) {
     extern __shared__ i64 memory[];
-    const Operands g = OPERAND_VALUES;
+    const Masked g = {{OPERAND_VALUES}, complement};
     if (thread_id() >> 5 >= count) return;
     i64* own = memory + (warp_id()) * table_words(capacity, 32);
     i64 i = rows[thread_id() >> 5];
