@@ -42,6 +42,8 @@ def pattern_both_ways(name: str, A: MatrixLike) -> Matrix:
     A = square(name, A)
     pattern = A.pattern()
     if not A.symmetric:
-        pattern = ewise_add(pattern, A.T.pattern(), binary.lor)
+        back = A.T.pattern()
+        if not pattern.isequal(back):  # most graphs have each edge both ways
+            pattern = ewise_add(pattern, back, binary.lor)
         pattern.symmetric = True
     return pattern

@@ -12,9 +12,8 @@ from types import ModuleType
 
 import numpy as np
 
-from spgraph.backends.cpu.entrywise.vectors import reduce
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
-from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers import Mask, Matrix
 from spgraph.containers.storage.arrays import INT32_MAX, index_dtype
 from spgraph.semirings import TypedMonoid, TypedSemiring, python_literal
 
@@ -195,7 +194,7 @@ def reduce_dots(
         *(m_indptr, m_indices, splits, rows, np.zeros(1, np.int64), bits, laid),
         *(none, none, m_indices, sums),
     )
-    return reduce(Vector._of(chunks, sums), monoid)
+    return sums[0]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,7 +1,8 @@
 # Sparse times sparse at the positions of a mask: entry (i, j) is the dot product of row i of A and
 # row j of the transpose of B. Preamble: multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, VALUES
-# (False: all values of the result are equal and known), REDUCE (True: only the sum of the entries
-# of each chunk is written, to z), and for that `combine`, ZERO, its identity, and `cast`.
+# (False: all values of the result are equal and known), REDUCE (True: only the sum of all entries
+# is written, to z[0], made of those of the chunks in their order), and for that `combine`, ZERO,
+# its identity, and `cast`.
 #
 # Row i of A is expanded once, to a bitmap and a dense row of values, and each entry of the rows j
 # in the mask is looked up there; a short row is searched itself. If one of the two rows is much
@@ -169,3 +170,8 @@ def multiply_dots(
             z[chunk] = total
         else:
             lengths[chunk] = np.int64(target) - splits[chunk]
+    if REDUCE:
+        barrier(sync, threads)
+        if thread == 0:
+            for chunk in range(1, splits.size - 1):
+                z[0] = combine(z[0], z[chunk])
