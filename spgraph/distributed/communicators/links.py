@@ -45,6 +45,7 @@ def load_nccl() -> ModuleType:
     return nccl
 
 
+@functools.cache
 def number_of(device: str) -> int:
     """The N of 'cuda:N'."""
     return int(device.partition(":")[2])

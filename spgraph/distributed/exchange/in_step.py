@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+Rows = list[list[int]]  # the counts of all shards
 # a part of a vector in the order of the shards, and the size of each shard's part
 Part = tuple[Any, Sequence[int]]
 
@@ -36,11 +37,12 @@ def run(
     one fails, the others are closed.
     """
     sent: Sequence[Any] = [None] * len(steps)
+    places = [on_device(device) for device in devices]
     try:
         while True:
             requests, found = [], []
-            for step, device, answer in zip(steps, devices, sent, strict=True):
-                with on_device(device):
+            for step, place, answer in zip(steps, places, sent, strict=True):
+                with place:
                     try:
                         requests.append(step.send(answer))
                     except StopIteration as end:
@@ -94,7 +96,7 @@ class ByCommunicator:
 
     def counts(
         self, given: Sequence[tuple[Array, int, Part | None]]
-    ) -> list[tuple[np.ndarray, list[int], Array | None]]:
+    ) -> list[tuple[Rows, list[int], Array | None]]:
         """(the counts of all shards, in rows; their sums; the parts that travel with them, joined).
         A shard gives the array of its counts; the number of its round, which kernels have written
         beside them for the host; and its part as for `gather`, or None.
@@ -111,11 +113,12 @@ class ByCommunicator:
             if parts[0] is not None:
                 joined = self.gather(parts, together)
         if comm.processes > 1:
-            rows = comm.fetch(of_all)[0].reshape(-1, size)
+            rows = comm.fetch(of_all)[0].reshape(-1, size).tolist()
         else:
             assert self.host_counters is not None
-            rows = wait_for_counts(self.host_counters, rounds, arrays, comm)
-        sums = rows.sum(axis=0).tolist()
+            rows = wait_for_counts(self.host_counters, rounds, arrays, comm).tolist()
+        # few numbers: NumPy takes longer to add them, and to look at one
+        sums = [sum(column) for column in zip(*rows, strict=True)]
         return [(rows, sums, whole) for whole in joined]
 
 

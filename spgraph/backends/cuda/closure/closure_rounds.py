@@ -134,8 +134,7 @@ class Shard:
         totals, received, undercut, relaxations = Totals(0, 0, 0, self.identity), None, 0, 0
         while action is not None:
             self.launch(action | undercut, totals, received)
-            rows, sums, _ = yield "counts", (self.held["counts"], self.round, None)
-            each = rows.tolist()  # few numbers: NumPy would take longer than the launches
+            each, sums, _ = yield "counts", (self.held["counts"], self.round, None)
             some = functools.reduce(operator.or_, (row[FLAGS] for row in each))
             every = functools.reduce(operator.and_, (row[FLAGS] for row in each))
             if some & LOST:

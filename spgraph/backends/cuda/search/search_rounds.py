@@ -11,6 +11,7 @@ gathers those of all vertices.
 from __future__ import annotations
 
 import itertools
+import operator
 import time
 from typing import Any
 
@@ -50,7 +51,7 @@ LIST_EDGES = 4096  # up to so many edges of a shard's frontier, found vertices t
 # up to so many bytes for each shard, bitmaps are gathered in one exchange; a reduce-scatter is two
 GATHER_BYTES = 1 << 25
 
-Rows = np.ndarray  # the counts of all shards
+Rows = list[list[int]]  # the counts of all shards
 Trace = list[tuple[int, int, int, int]]
 Level = tuple[Rows, list[int], Array | None]  # its counts, their sums, what has come with them
 
@@ -153,7 +154,7 @@ class Shard:
         began = time.perf_counter()
         self.begin(sources, values)
         rows, totals, came = yield self._counts(self.list_of(AHEAD))
-        visited = int(rows[self.number, VERTICES])
+        visited = rows[self.number][VERTICES]
         left, open_edges = self.findable - totals[COVERED], self.edges
         depth, pulled, before, self.is_marked = 0, False, 1, False
         while depth < max_depth and left > 0 and totals[EDGES]:
@@ -166,7 +167,7 @@ class Shard:
             depth, before = depth + 1, edges
             level = self._pull if pulled else self._push
             rows, totals, came = yield from level(rows, queued, came, depth)
-            visited += int(rows[self.number, VERTICES])
+            visited += rows[self.number][VERTICES]
             left -= totals[VERTICES]
             if totals[VERTICES]:
                 now = time.perf_counter()
@@ -198,12 +199,12 @@ class Shard:
         # most often the next level is a pull, too
         rows, totals, following = yield self._counts(own)
         if totals[WAITING]:
-            waiting = int(rows[self.number, WAITING])
+            waiting = rows[self.number][WAITING]
             work = self.grid * THREADS if waiting else 0
             self.count("pull_rows", work, frontier, values, waiting, label)
-            more, _, following = yield self._counts(own)
-            rows = rows + more
-            totals = rows.sum(axis=0).tolist()
+            more, sums, following = yield self._counts(own)
+            rows = [list(map(operator.add, *pair)) for pair in zip(rows, more, strict=True)]
+            totals = list(map(operator.add, totals, sums))
         return rows, totals, following
 
     def _push(self, rows: Rows, queued: bool, came: Array | None, depth: int) -> Steps[Level]:
@@ -217,10 +218,10 @@ class Shard:
         if self.is_marked:  # for a pull that was not to come
             memory.own.fill(0)
             came, self.is_marked = None, False
-        vertices, edges = rows[self.number, [VERTICES, EDGES]].tolist()
-        most = int(rows[:, EDGES].max())
+        vertices, edges = rows[self.number][VERTICES], rows[self.number][EDGES]
+        most = max(row[EDGES] for row in rows)
         if most <= self.list_edges:
-            is_short = most <= AHEAD and int(rows[:, VERTICES].max()) <= AHEAD_VERTICES
+            is_short = most <= AHEAD and max(row[VERTICES] for row in rows) <= AHEAD_VERTICES
             if not (queued and is_short and came is not None):
                 found = self.list_of(1 << (most - 1).bit_length())
                 self.run("push_list", edges, found, vertices, edges)
@@ -232,10 +233,10 @@ class Shard:
             lists, width = self.list_of(shards * stride), self.entry * stride
             self.count("compact", self.words, marked, memory.partial, lists, stride)
             rows, _, _ = yield self._counts()
-            came, sizes = None, self.entry * rows[:, SENT:]
-            if sizes.any():
+            came, sizes = None, [[self.entry * number for number in row[SENT:]] for row in rows]
+            if any(map(any, sizes)):
                 to = [lists[width * q :][:size] for q, size in enumerate(sizes[self.number])]
-                came = joined((yield "send", (to, sizes[:, self.number].tolist())))
+                came = joined((yield "send", (to, [row[self.number] for row in sizes])))
             length = 0 if came is None else came.size // self.entry
             self.settle(memory.list if came is None else came, 1, 0, length, depth)
         else:
