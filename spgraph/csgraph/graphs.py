@@ -12,6 +12,7 @@ import scipy.sparse
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, device_of, is_cuda, writable
 from spgraph.containers.storage.compressed import check_other, checked
+from spgraph.containers.storage.masked import refuse_masked
 from spgraph.csgraph.conversions import csgraph_from_dense, csgraph_from_masked
 from spgraph.csgraph.kinds import is_gpu, is_pydata, is_sparse
 from spgraph.errors import BackendUnavailable
@@ -171,10 +172,13 @@ def vertices_of(indices: npt.ArrayLike | None, n: int) -> tuple[np.ndarray, tupl
     given: Any = indices
     if is_gpu(given):
         given = given.get()
-    ids = np.array(given, order="C", dtype=np.int32)
-    shape = ids.shape
-    ids = np.atleast_1d(ids).reshape(-1)
-    ids[ids < 0] += n
-    if np.any(ids < 0) or np.any(ids >= n):
+    refuse_masked("indices", given)
+    found = np.asarray(given)
+    if found.dtype.kind not in "biuf":  # Python's long integers
+        found = np.array(given, dtype=np.int32)
+    # before the conversion, which takes 2**32 + 1 for 1 and, as in SciPy, the whole part of floats
+    if not np.all((found >= -n) & (found < n)):
         raise ValueError(f"indices out of range 0...N: expected -{n} <= indices < {n}")
-    return ids, shape
+    ids = np.atleast_1d(found).astype(np.int32).reshape(-1)
+    ids[ids < 0] += n
+    return ids, found.shape

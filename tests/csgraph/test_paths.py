@@ -18,7 +18,7 @@ from scipy.sparse import csgraph as theirs
 import spgraph.csgraph as ours
 from spgraph.csgraph import composed
 from spgraph.csgraph.graphs import rows_of as read
-from spgraph.errors import NegativeWeight
+from spgraph.errors import DomainMismatch, NegativeWeight
 
 FUNCTIONS = ("dijkstra", "bellman_ford", "johnson")
 
@@ -358,3 +358,20 @@ def test_rows_are_read_where_they_lie(dtype: str, index: str) -> None:
     assert rows.lengths() is rows.values
     A = rows.matrix()
     assert A._indptr is rows.indptr and A._indices is rows.indices and A._values is rows.values
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.float64])
+def test_indices_are_looked_at_before_they_are_converted(kind: Any) -> None:
+    D = np.array([[0, 1, 2], [0, 0, 3], [4, 0, 0]])
+    for index in (2**32, 2**32 + 1, 3):
+        for indices in (kind(index), np.array([0, index], kind), np.array([[index]], kind)):
+            with pytest.raises(ValueError, match="indices out of range"):
+                ours.dijkstra(D, indices=indices)
+    with pytest.raises(ValueError, match="indices out of range"):
+        ours.johnson(D, indices=np.array([np.nan, 0]))
+    hidden = np.ma.array([0, 1], mask=[False, True])
+    with pytest.raises(DomainMismatch, match="indices: expected an array without a mask"):
+        ours.bellman_ford(D, indices=hidden)
+    expected = theirs.dijkstra(D, indices=[[1, -1], [0, 2]])
+    found = ours.dijkstra(D, indices=np.array([[1, -1], [0, 2]], np.int8))
+    np.testing.assert_array_equal(found, expected)

@@ -82,10 +82,10 @@ class Elements(Parts):
         ([21, 40], [[5, 8], [8, 16]])
         """
         u: Any = self
-        if np.isscalar(other) or getattr(other, "shape", None) == ():
+        if _is_scalar(other):
             return self.multiply(other)
-        if isinstance(other, list | tuple):
-            other = np.asarray(other)
+        if isinstance(other, list | tuple | memoryview):
+            other = as_array("dot: other", other)
         elif hasattr(other, "tocsr"):
             other = container_of(other, "dot: other")
         x = as_array("dot: other", other) if is_array(other) else other
@@ -201,11 +201,17 @@ def _as_type(values: Array, dtype: np.dtype) -> Array:
     return converted_exactly("setdiag: values", values, dtype)
 
 
+def _is_scalar(other: Any) -> bool:
+    """Whether it is one number; NumPy calls a memoryview a scalar, too, and it is an array."""
+    numbers = np.isscalar(other) and not isinstance(other, memoryview)
+    return numbers or (getattr(other, "shape", None) == () and not isinstance(other, memoryview))
+
+
 def _multiplied(u: Any, other: Any) -> Any:
     """See `multiply`."""
     if is_array(other):
         other = as_array("multiply: other", other)
-    if np.isscalar(other) or getattr(other, "shape", None) == ():
+    if _is_scalar(other):
         return u._with_values(lambda x: x * other)
     if hasattr(other, "tocsr"):
         return _by_sparse(u, other)

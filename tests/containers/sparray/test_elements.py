@@ -151,6 +151,14 @@ def test_setdiag_refuses_what_the_type_does_not_hold(
     assert A.isequal(sg.Matrix(np.ones((2, 2), dtype)))
 
 
+def test_a_memoryview_is_an_array() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    A, v = sg.Matrix(np.diag([2.0, 0.0, 5.0]) + np.eye(3, k=1)), sg.Vector([4.0, 5.0, 6.0])
+    for u in (A, v):
+        np.testing.assert_array_equal(u.dot(memoryview(x)), u.dot(x))
+        assert u.multiply(memoryview(x)).isequal(u.multiply(x))
+
+
 def test_in_shards() -> None:
     S, T = random_csr("float64", (5, 4), 0.6, 1), random_csr("float64", (5, 4), 0.6, 2)
     A = sg.Matrix(S).distribute(2)
