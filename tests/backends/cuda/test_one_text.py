@@ -264,6 +264,16 @@ def test_a_second_definition_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path)
         definitions.cache_clear()
 
 
+def test_every_function_is_called() -> None:
+    """What no kernel calls is compiled away."""
+    text = "".join(path.read_text("utf-8") for path in sources.paths().values())
+    text = re.sub(r"//[^\n]*", "", text)
+    functions = [found for found in FUNCTION.finditer(text) if "__global__" not in found[0]]
+    words = collections.Counter(re.findall(r"\w+", text))
+    assert len(functions) > 400
+    assert [found[1] for found in functions if words[found[1]] < 2] == []
+
+
 def test_every_header_is_included() -> None:
     """What no program includes is compiled by nobody."""
     included = {

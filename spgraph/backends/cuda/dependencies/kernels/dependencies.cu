@@ -35,24 +35,25 @@ DEVICE bool small(i64 edges, LevelRange begin, LevelRange end) {
     return edges <= SMALL_EDGES && end.start - begin.start <= SMALL_EDGES;
 }
 
-// Forward from level `depth` on, by one block, while levels are small; the level where it stopped.
-CALLED i64 small_forward(Team team, i64 depth, i64 levels, GridBarrier* barrier) {
+// Forward from level `depth` on, by one block, while levels are small; control->depth is where it
+// stopped.
+CALLED void small_forward(Team team, i64 depth, i64 levels, Control* control) {
     LevelRange a = s.ranges[depth - 1], b = s.ranges[depth], c = s.ranges[depth + 1];
     while (small(edges_forward(a, b, c), b, c)) {
         const LevelRange next = s.ranges[depth + 2 < levels ? depth + 2 : levels];
         count_paths<false>(team, depth, a, b, c);
         __syncthreads();
-        if (threadIdx.x == 0) store_relaxed(&barrier->heartbeat, (u64)depth);
+        if (threadIdx.x == 0) store_relaxed(&control->barrier.heartbeat, (u64)depth);
         if (++depth == levels) break;
         a = b;
         b = c;
         c = next;
     }
-    return depth;
+    if (threadIdx.x == 0) control->depth = depth;
 }
 
 // Backward from level `depth` down to level 1, likewise.
-CALLED i64 small_back(Team team, i64 depth, GridBarrier* barrier) {
+CALLED void small_back(Team team, i64 depth, Control* control) {
     LevelRange a = s.ranges[depth], b = s.ranges[depth + 1], c = s.ranges[depth + 2];
     while (small(edges_back(a, b, c), a, b)) {
         const LevelRange next = s.ranges[depth - 1];
@@ -61,13 +62,13 @@ CALLED i64 small_back(Team team, i64 depth, GridBarrier* barrier) {
             settle_level(team, depth, a, b);
         }
         __syncthreads();
-        if (threadIdx.x == 0) store_relaxed(&barrier->heartbeat, (u64)depth);
+        if (threadIdx.x == 0) store_relaxed(&control->barrier.heartbeat, (u64)depth);
         if (--depth == 0) break;
         c = b;
         b = a;
         a = next;
     }
-    return depth;
+    if (threadIdx.x == 0) control->depth = depth;
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -92,10 +93,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     for (i64 d = 1; d < levels;) {
         const LevelRange a = ranges[d - 1], b = ranges[d], c = ranges[d + 1];
         if (small(edges_forward(a, b, c), b, c)) {
-            if (blockIdx.x == 0) {
-                const i64 to = small_forward(block, d, levels, &control->barrier);
-                if (threadIdx.x == 0) control->depth = to;
-            }
+            if (blockIdx.x == 0) small_forward(block, d, levels, control);
             if (!grid_barrier(&control->barrier, gridDim.x)) return;
             d = load_relaxed(&control->depth);
             continue;
@@ -111,10 +109,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     for (i64 d = levels - 2; d > 0;) {
         const LevelRange a = ranges[d], b = ranges[d + 1], c = ranges[d + 2];
         if (small(edges_back(a, b, c), a, b)) {
-            if (blockIdx.x == 0) {
-                const i64 to = small_back(block, d, &control->barrier);
-                if (threadIdx.x == 0) control->depth = to;
-            }
+            if (blockIdx.x == 0) small_back(block, d, control);
             if (!grid_barrier(&control->barrier, gridDim.x)) return;
             d = load_relaxed(&control->depth);
             continue;

@@ -10,7 +10,6 @@ struct GridBarrier {
 #ifndef BARRIER_LIMIT
 #define BARRIER_LIMIT 20000000000ull // nanoseconds
 #endif
-enum BarrierError { BARRIER_TIMEOUT = 1 };
 
 // Every thread of every one of the `blocks` blocks calls. What was written before is visible after,
 // to every block. False when the wait failed, in every thread of the block alike: the kernel must
@@ -30,7 +29,7 @@ DEVICE bool grid_barrier(GridBarrier* state, u32 blocks) {
             u64 now = globaltimer(), alive = load_relaxed(&state->heartbeat);
             if (start == 0 || alive != beat) start = now;
             beat = alive;
-            if (now - start > BARRIER_LIMIT) atomicCAS(&state->error, 0u, (u32)BARRIER_TIMEOUT);
+            if (now - start > BARRIER_LIMIT) atomicCAS(&state->error, 0u, 1u);
             failed = load_relaxed(&state->error) != 0;
             if (failed) break;
         }

@@ -99,13 +99,9 @@ struct RowBins {
     const i64* piece_first;
 };
 
-DEVICE i64 task_count(const RowBins& c) {
-    return c.pieces + c.wide + (c.narrow + 3) / 4 + (c.single + 31) / 32;
-}
-
-// One of task_count(c) tasks, by a whole warp: store(sum, i) for every row i of it that is not
-// split (and for others, without a hit); the sum of piece p goes to partial[p], hits[p].
-// settled[s]: nothing more changes the sum of rows[s].
+// One of the tasks, by a whole warp: a piece or a wide row, then four narrow rows, then 32 single ones.
+// store(sum, i) for every row i of it that is not split (and for others, without a hit); the sum of
+// piece p goes to partial[p], hits[p]. settled[s]: nothing more changes the sum of rows[s].
 template <class Store>
 DEVICE void gather(i64 task, const RowBins& c, const O* indptr, const I* indices, const A* a,
                    const u32* u_bits, const U* u, const u32* mask, u32 invert, u32* settled,
