@@ -1,3 +1,5 @@
+// Set bits by their number: of a word, and of 32 words that a warp holds.
+
 // The position of bit number r, counted from 0, among the set bits of a word.
 DEVICE int nth_bit(u32 word, int r) {
     int position = 0;

@@ -1,6 +1,6 @@
 // What is NVIDIA's own: the width of a warp, what its lanes do together, and inline PTX. None of it
 // stands anywhere else in the kernels' texts. The shim that runs kernels on a CPU
-// (tests/helpers/cuda_host_shim.h) brings its own of what stands here.
+// (tests/helpers/shim/cuda_host_shim.h) brings its own of what stands here.
 
 // ---- the lanes of a warp ------------------------------------------------------------------------
 

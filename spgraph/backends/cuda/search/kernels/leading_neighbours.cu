@@ -1,6 +1,5 @@
-// The leading neighbours of all rows: four entries of each that a pull looks at first, side by
-// side,
-// -1 behind the last.
+// The leading neighbours of all rows: four entries of each that a pull looks at first, side by side, -1
+// behind the last.
 //
 // A search that pulls looks for any entry of a row that lies in its frontier. The rows of a large
 // graph lie scattered over gigabytes, and each new page costs an address translation; four ids a

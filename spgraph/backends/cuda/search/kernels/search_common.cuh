@@ -1,6 +1,6 @@
-// What all forms of the search share, whatever exchange they are compiled with. Stands before the state.
-//
-// What a form does not bring itself (tests/backends/cuda/test_one_text.py) stands in
+// A search runs in one of three forms: on one GPU (search.cu), on several that write into each other's
+// memory (search_peers.cu), and in rounds that the host drives (search_rounds.cu). This is what comes
+// before the state of each. What they share beside it stands in
 //   search_push.cuh, search_pull.cuh   levels that push or pull, of all forms, and candidate.cuh
 //   search_driver.cuh                  decisions and the trace of those that run in one launch
 //   search_small_frontier.cuh, _steps  small levels of the same: one GPU and peers

@@ -1,3 +1,5 @@
+// What a level has found, counted: vertices, their edges, and what an Exchange counts beside.
+
 // Adds this thread's counts to the level's, with one atomic a block for each. All threads of the
 // block call, and a barrier of all blocks lies between two calls: the second one clears what
 // threads of the first one may still read.

@@ -1,4 +1,5 @@
-// The state of a search, and what its parts share. What the preamble gives stands in search.cu.
+// The state of a search on one GPU, in the shared memory of each block: where its arrays are, and Control,
+// what blocks tell each other. The preamble is that of search_common.cuh.
 
 constexpr int THREADS = 1024;
 constexpr int BATCH = 128; // found vertices that a warp queues at a time

@@ -1,4 +1,5 @@
-// What the state says of own vertices, and sums of products.
+// Of any form of the search, by its state `s`: degrees of own vertices, which of them can be found, and
+// products.
 
 // The empty sum.
 DEVICE Z nothing() {

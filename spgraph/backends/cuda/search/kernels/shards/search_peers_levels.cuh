@@ -1,4 +1,4 @@
-// Levels of the whole grid: what those that push and those that pull share.
+// Levels of peers by all blocks: how a frontier and its values reach the other GPUs.
 
 // What is claimed in the own part, with level and parent, becomes visited and the next frontier.
 CALLED void announce() {

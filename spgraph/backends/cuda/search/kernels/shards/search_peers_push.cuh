@@ -1,4 +1,5 @@
-// Levels of the whole grid that push.
+// Levels of peers by all blocks that push: along the edges of the own part of the frontier, to the owners
+// of what they reach, and what these make of it.
 
 // The own part of the frontier, of `all` vertices in all parts, becomes the queue with its scanned
 // degrees. If it is `claimed` it becomes visited, and the peers are not sent it.

@@ -1,4 +1,4 @@
-// Levels that pull: open vertices look for the frontier among their in-edges.
+// Rounds that pull: own open vertices look for the frontier among their in-edges.
 
 DEVICE void enter_pull(const u64* given, const u32* frontier, const Z* frontier_value) {
     if (threadIdx.x == 0) {

@@ -1,4 +1,4 @@
-// Levels that push: what the edges of the own frontier reach, and what arrives of that.
+// Rounds that push: what the edges of the own frontier reach, and what arrives of that.
 
 // ---- a list ------------------------------------------------------------------------------------
 
