@@ -20,19 +20,22 @@ _used: set[int] = set()  # hashes of the operators that were resolved for some t
 
 @dataclass(frozen=True)
 class Scalar:
-    """A user's function: its Python text, and its CUDA expression if one was given."""
+    """A user's function: its Python text, its CUDA expression if one was given, and the type of its
+    result over all types where somebody knows that better than Numba.
+    """
 
     python: str
     cuda: str | None = None
+    result: np.dtype | None = None
 
     def function(
         self, name: str, owner: str, values: dict[str, np.dtype], parameters: tuple[str, ...]
     ) -> Function:
-        """The typed function; Numba infers its result type for the types as stored."""
+        """The typed function; Numba infers a result type for the types as stored."""
         _count(self)
         types = tuple(values.values())
         try:
-            result = infer(self.python, types)
+            result = self.result or infer(self.python, types)
         except DomainMismatch as error:
             raise DomainMismatch(f"{owner}: {error}") from None
         casts = ", ".join(python_cast(dtype, name) for name, dtype in values.items())

@@ -7,7 +7,9 @@ import functools
 import numpy as np
 
 from spgraph.semirings import BinaryOp, Semiring, cuda_literal, monoid
-from spgraph.semirings.functions import cuda_cast, python_cast
+from spgraph.semirings.functions import INT64, cuda_cast, python_cast
+from spgraph.semirings.source import SCALAR
+from spgraph.semirings.userdefined import Scalar
 
 
 @functools.cache
@@ -16,10 +18,11 @@ def saturating_plus(dtype: np.dtype) -> BinaryOp:
     top = np.iinfo(dtype).max
     kind, limit = (python_cast(dtype, text) for text in ("y", str(top)))
     c_kind, c_limit = cuda_cast(dtype, "y"), cuda_literal(dtype.type(top))
-    return BinaryOp.from_expressions(
+    return _plus(
         f"saturating_plus_{dtype}",
-        python=f"x + {kind} if x < {limit} - {kind} else {limit}",
-        cuda=f"x < {c_limit} - {c_kind} ? x + {c_kind} : {c_limit}",
+        f"x + {kind} if x < {limit} - {kind} else {limit}",
+        f"x < {c_limit} - {c_kind} ? x + {c_kind} : {c_limit}",
+        dtype,
     )
 
 
@@ -32,8 +35,16 @@ def min_plus_and_one(bits: int) -> Semiring:
 @functools.cache
 def plus_and_one(bits: int) -> BinaryOp:
     """Plus on what stands above the low `bits`, and one more below."""
-    return BinaryOp.from_expressions(
+    return _plus(
         f"plus_and_one_{bits}",
-        python=f"x + np.int64(y) * {1 << bits} + 1",
-        cuda=f"x + (long long)y * {1 << bits}LL + 1LL",
+        f"x + np.int64(y) * {1 << bits} + 1",
+        f"x + (long long)y * {1 << bits}LL + 1LL",
+        INT64,
     )
+
+
+def _plus(name: str, python: str, cuda: str, dtype: np.dtype) -> BinaryOp:
+    """`BinaryOp.from_expressions` of numbers whose sum is known to be of type `dtype`: to infer it
+    Numba takes a second of a first call.
+    """
+    return BinaryOp(name, Scalar(f"def {SCALAR}(x, y):\n    return {python}", cuda, dtype))

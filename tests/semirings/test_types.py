@@ -14,6 +14,7 @@ from fixtures_device import device  # noqa: F401
 import spgraph as sg
 from spgraph import semirings
 from spgraph.errors import DomainMismatch
+from spgraph.iterations.integer_sums import plus_and_one, saturating_plus
 from spgraph.semirings import (
     TYPES,
     BinaryOp,
@@ -24,6 +25,7 @@ from spgraph.semirings import (
     monoid,
     vocabulary,
 )
+from spgraph.semirings.userdefined import Scalar
 
 SUMS, LOGICAL = ("plus", "times"), ("lor", "land", "lxor", "lxnor", "eq")
 
@@ -40,6 +42,17 @@ def test_types_that_are_known_without_numba_are_those_of_numba(x: np.dtype[Any])
         kinds = found and tuple(map(inference._dtype, (*found.args, found.return_type)))
         assert inference.operation_types(function, (x, x)) == kinds, function
     assert inference.unify(x, x) == x
+
+
+def test_integer_sums_have_the_types_that_numba_infers() -> None:
+    for y in (dtype for dtype in TYPES if dtype.kind != "f"):
+        for op, x in (
+            (plus_and_one(16), np.dtype("i8")),
+            (saturating_plus(np.dtype("i8")), np.dtype("i8")),
+            (saturating_plus(np.dtype("u8")), np.dtype("u8")),
+        ):
+            assert isinstance(op.body, Scalar)
+            assert op.resolve(x, y).result == inference.infer(op.body.python, (x, y)), (op, y)
 
 
 @pytest.mark.parametrize("x", TYPES, ids=str)

@@ -60,6 +60,9 @@ def test_one_source_asks_for_the_architecture() -> None:
 def test_built_in_programs_are_written_without_numba() -> None:
     code = (
         "import sys; from spgraph.backends.cuda.runtime import offline; "
+        "from spgraph.iterations.integer_sums import plus_and_one, saturating_plus; "
+        "plus = plus_and_one(16), saturating_plus(offline.INDEX); "
+        "assert all(op.resolve('int64', 'int32').define_cuda('op') for op in plus); "
         "assert offline.preambles(); print('numba' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
