@@ -364,6 +364,10 @@ class Vector(
         """(index, value) of every entry, by ascending index."""
         return each_entry(self.to_coo())
 
+    def __copy__(self) -> Vector:
+        """A copy: with shared arrays, which operations write, neither would know its entries."""
+        return self.dup()
+
     def __getstate__(self) -> dict[str, Any]:
         arrays = {"values": self._values, "indices": self._indices, "bits": self._bits}
         return arrays | {"size": self.size, "nvals": self.nvals}

@@ -176,9 +176,20 @@ def test_pickle_and_copy_of_vectors(storage: str, device: str) -> None:
     for made in (pickle.loads(pickle.dumps(v)), copy.copy(v), copy.deepcopy(v), v.dup()):
         assert made.isequal(v, check_dtype=True) and made.storage == v.storage
     before = list(v)
-    other = copy.deepcopy(v)
-    other[0] = 100
-    assert list(v) == before
+    for other in (copy.deepcopy(v), copy.copy(v)):  # written in place, neither changes the other
+        other[0] = 100
+        other[1] = 7
+        assert list(v) == before and v.nvals == len(before)
+    other, before = copy.copy(v), list(v)
+    v[1] = 9
+    assert list(other) == before and other.nvals == len(before)
+
+
+def test_copy_of_a_vector_in_shards() -> None:
+    v = u().to(A().distribute(2).device)
+    other = copy.copy(v)
+    v[1] = 9
+    assert list(other.gather()) == list(u())
 
 
 def test_pickle_and_copy_of_matrices(device: str) -> None:
