@@ -93,11 +93,11 @@ def compile_kernels(algorithm: Algorithm) -> None:
 
 def graphs() -> Iterator[sg.Matrix]:
     """Small graphs, undirected and directed ones: without weights, with real ones, with integers.
-    0 to 1 is a weight for every algorithm.
+    0 to 1 is a weight for every algorithm. A search of fewer edges would make no transpose.
     """
     chance = np.random.default_rng(0)
     for symmetric in (True, False):
-        A = sg.generators.kronecker(7, symmetric=symmetric)
+        A = sg.generators.kronecker(9, symmetric=symmetric)
         yield A
         rows, columns, _ = A.to_coo()
         for weights in (True, chance.random(rows.size), chance.integers(0, 2, rows.size)):

@@ -11,6 +11,8 @@ import sys
 import pytest
 
 from spgraph import cli
+from spgraph.cli.warm import graphs
+from spgraph.iterations.level_search import TRANSPOSE_FROM
 
 ROOT = pathlib.Path(__file__).parents[2]
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners and modes on this system")
@@ -75,6 +77,11 @@ def test_first_calls_compile_nothing_and_others_may_read(tmp_path: pathlib.Path)
     printed, told = start("-c", CALLS, folder=folder)
     assert printed == "[]\n" and "kernel" not in told
     assert len(list((folder / "cpu").iterdir())) == len(kernels)
+
+
+def test_graphs_are_searched_over_their_transposes() -> None:
+    # whose kernels a search of fewer edges does without
+    assert min(A.nvals for A in graphs()) >= TRANSPOSE_FROM
 
 
 @posix
