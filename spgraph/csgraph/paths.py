@@ -234,7 +234,8 @@ def _shortest(
     if not rows.on_gpu:
         arrays, back = arrays_of(rows, directed, unweighted)
         return traversals(rows.indices).dijkstra(
-            arrays, back, starts, bounds, limit, parents, origins
+            *(arrays, back, starts, bounds, limit),
+            *(bool(parents), bool(origins)),  # a kernel is compiled for each kind of truth
         )
     A, ring = composed.shortest_over(rows, directed, unweighted)
     *found, failed = composed.shortest(A, starts, bounds, limit, parents, origins, ring)

@@ -284,7 +284,9 @@ def _width(delta: float | None, ring: Semiring) -> float | None:
     """`delta` as a finite float: kernels are compiled for that, whatever number it was."""
     if delta is None:
         return None
-    number = isinstance(delta, int | float | np.number) and not isinstance(delta, bool)
+    number = isinstance(delta, int | float | np.integer | np.floating) and not isinstance(
+        delta, bool
+    )
     if not number or not 0 < delta < np.inf:
         raise ValueError(f"delta: expected a positive number or None, got {delta!r}")
     if ring.monoid not in (monoids.min, monoids.max):

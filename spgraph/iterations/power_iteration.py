@@ -123,8 +123,8 @@ def power(
         _pulled(step),
         tuple(hop.scale for hop in step.hops),
         ring,
-        (step.factor, step.keep, step.teleport, step.dangling),
-        step.restart,
+        (float(step.factor), float(step.keep), float(step.teleport), float(step.dangling)),
+        step.restart if isinstance(step.restart, Vector) else float(step.restart),
         norm,
         tol,
         max_iter,
@@ -194,6 +194,13 @@ def _checked(
     """The semiring of the hops over a matrix's values and float64."""
     checks.vector("power", "x", x)
     _check_full("x", x)
+    if not isinstance(step, Step):
+        raise DomainMismatch(f"power: step: expected a Step, got {type(step).__name__}")
+    for name in ("factor", "keep", "teleport", "dangling", "restart"):
+        number = getattr(step, name)
+        real = isinstance(number, int | float | np.integer | np.floating)
+        if not real and not (name == "restart" and isinstance(number, Vector)):
+            raise DomainMismatch(f"power: step.{name}: expected a number, got {number!r}")
     if len(step.hops) not in (1, 2):
         raise ValueError(f"power: step.hops: expected 1 or 2 of them, got {len(step.hops)}")
     vectors = {"step.restart": step.restart} | {

@@ -375,3 +375,11 @@ def test_indices_are_looked_at_before_they_are_converted(kind: Any) -> None:
     expected = theirs.dijkstra(D, indices=[[1, -1], [0, 2]])
     found = ours.dijkstra(D, indices=np.array([[1, -1], [0, 2]], np.int8))
     np.testing.assert_array_equal(found, expected)
+
+
+def test_any_kind_of_truth_asks_for_predecessors() -> None:
+    D = np.array([[0, 1, 2], [0, 0, 3], [4, 0, 0]])
+    expected = ours.dijkstra(D, return_predecessors=True)
+    for truth in (1, "yes", [0], object()):
+        found = ours.dijkstra(D, return_predecessors=truth)
+        assert all(map(np.array_equal, found, expected))

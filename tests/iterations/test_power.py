@@ -233,6 +233,10 @@ def test_no_vertex(device: str) -> None:
         ({"max_iter": -1}, ValueError, "max_iter: expected an integer >= 0, got -1"),
         ({"max_iter": 1.5}, ValueError, "max_iter"),
         ({"step": Step(())}, ValueError, "step.hops: expected 1 or 2 of them, got 0"),
+        ({"step": 3}, TypeError, "step: expected a Step, got int"),
+        ({"step": Step((), "1")}, TypeError, "step.factor: expected a number, got '1'"),
+        ({"step": Step((), keep=1j)}, TypeError, "step.keep: expected a number, got 1j"),
+        ({"step": Step((), restart=None)}, TypeError, "step.restart: expected a number"),
     ],
 )
 def test_bad_input(change: dict[str, Any], error: type[Exception], message: str) -> None:
