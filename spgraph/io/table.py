@@ -21,7 +21,7 @@ from spgraph.io.source import Source, lone_return
 from spgraph.steps import backend
 
 LARGEST_ORDER = 3_037_000_499  # rows * columns stays within 63 bits
-LARGE = 1 << 16  # bytes that take longer line by line, 15 ms, than the kernel does to load
+LARGE = 1 << 13  # bytes that take 3 ms line by line: below, no kernel is worth loading
 
 _INTEGER = re.compile(rb"-?[0-9]+")
 _REAL = re.compile(

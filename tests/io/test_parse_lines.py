@@ -120,7 +120,7 @@ def test_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             text += rng.choice(ENDS[: (6, 14, 99)[odd]])
         block = (text if rng.random() < 0.7 else text.rstrip("\n")).encode("latin-1")
         found: list[list[np.ndarray] | str] = []
-        for large in (0, 1 << 16):
+        for large in (0, 1 << 30):
             monkeypatch.setattr(table, "LARGE", large)
             try:
                 found.append(read_block(form, "g", 1, block, form.values))

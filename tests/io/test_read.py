@@ -36,7 +36,7 @@ def entries(A: Matrix) -> dict[tuple[int, int], float]:
     return found
 
 
-@pytest.fixture(autouse=True, scope="module", params=[0, table.LARGE])
+@pytest.fixture(autouse=True, scope="module", params=[0, 1 << 30])
 def large(request: pytest.FixtureRequest) -> Iterator[None]:
     """Each file is parsed by the kernel first, then as a small one."""
     with pytest.MonkeyPatch.context() as patch:
