@@ -22,7 +22,14 @@ from spgraph.algorithms import bfs
 from spgraph.benchmarking.timing import timed, wait
 from spgraph.distributed import Communicator, DistributedMatrix, Placement
 
-COLLECTIVES = ("all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast")
+COLLECTIVES = (
+    "all_gather",
+    "all_to_all",
+    "all_reduce",
+    "reduce_scatter",
+    "broadcast",
+    "all_to_all_into",
+)
 MOST_LEVELS = 64  # of searches whose levels are told apart
 
 

@@ -118,13 +118,24 @@ def check_exchange(comm: Communicator, sizes: np.ndarray, dtype: str, seed: int)
     """sizes[p, q] elements go from shard p to shard q."""
     chance = np.random.default_rng([3, seed])
     whole = [[numbers(chance, int(n), dtype) for n in row] for row in sizes]
-    for known in (None, [sizes[:, q].tolist() for q in comm.local]):
+    table = [sizes[:, q].tolist() for q in comm.local]
+    for known, into in ((None, False), (table, False), (table, True)):
         before = comm.bytes_sent
         parts = [
             [move(part.copy(), device) for part in whole[p]]
             for p, device in zip(comm.local, comm.devices, strict=True)
         ]
-        came = comm.all_to_all(parts, sizes=known)
+        if known is None or not into:
+            came = comm.all_to_all(parts, sizes=known)
+        else:
+            ends = [np.cumsum(row)[:-1] for row in known]
+            empty = [np.zeros(sum(row), dtype) for row in known]
+            wholes = [
+                move(whole, device) for whole, device in zip(empty, comm.devices, strict=True)
+            ]
+            filled = comm.all_to_all_into(parts, known, wholes)
+            assert all(one is other for one, other in zip(filled, wholes, strict=True))
+            came = [list(np.split(whole, end)) for whole, end in zip(filled, ends, strict=True)]
         for row in parts:
             spoil(row)
         for p in range(comm.num_shards):

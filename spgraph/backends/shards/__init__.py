@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from spgraph.containers.storage.arrays import Array, array_module
-
 R = TypeVar("R")
 
 # The part of one shard in a loop: it yields what it needs of the others, as (request, data), is
@@ -15,16 +13,10 @@ R = TypeVar("R")
 #   memory that no other shard has;
 # - ("reduce", (part, sizes)), ("union", ...): its own part of the sum of all vectors, of the union
 #   of all bitmaps;
-# - ("send", (arrays, sizes)), an array for each shard, and how much comes from each: the arrays
-#   that have come;
+# - ("send", (arrays, sizes, whole)), an array for each shard, how much comes from each, and an
+#   array for all of that: `whole`, when it has come;
 # - ("counts", (array, round, part)): (what the kernels of all shards have counted, in rows, their
 #   sums), on the host, and the answer of "gather" to a part that travels with them, or None;
 # - ("meet", anything): the same, once all devices have come there; "meet_processes": the same where
 #   there are several processes.
 Steps = Generator[tuple[str, Any], Any, R]
-
-
-def joined(pieces: list[Array]) -> Array | None:
-    """What has come of ("send", ...) as one array, None for nothing."""
-    some = [piece for piece in pieces if piece.size]
-    return array_module(some[0]).concatenate(some) if len(some) > 1 else some[0] if some else None

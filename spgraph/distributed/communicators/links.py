@@ -10,8 +10,6 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -19,10 +17,11 @@ import numpy as np
 from spgraph.containers.storage.arrays import Array, import_cupy, on_device
 from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.checks import Op
+from spgraph.distributed.communicators.link import Link, load_nccl, number_of
 from spgraph.distributed.communicators.protocol import split, starts_of
 from spgraph.distributed.communicators.store import TcpStore
 from spgraph.distributed.communicators.timeouts import Timeouts
-from spgraph.errors import BackendUnavailable, CommunicationError
+from spgraph.errors import CommunicationError
 
 NOT_READY = 600  # cudaErrorNotReady, of an event
 SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, of each sleep, between checks
@@ -31,37 +30,6 @@ LOSS_NEWS = 1.0  # seconds in which the store learns of the loss of a process
 LOSS_ACKNOWLEDGED = 10.0  # seconds in which all other processes have acknowledged it
 PUBLISH_AFTER = 1.0  # seconds after which a process publishes in the store that it waits
 CALL_LIMIT = 3.0  # after a loss, seconds that a call of NCCL in another thread may take
-
-
-def load_nccl() -> ModuleType:
-    """CuPy's module for NCCL."""
-    import_cupy()
-    from cupy.cuda import nccl
-
-    if not nccl.available:
-        raise BackendUnavailable(
-            "NcclCommunicator: CuPy finds no NCCL: pip install 'spgraph[cuda13]' (or [cuda12])"
-        )
-    return nccl
-
-
-@functools.cache
-def number_of(device: str) -> int:
-    """The N of 'cuda:N'."""
-    return int(device.partition(":")[2])
-
-
-@dataclass(frozen=True)
-class Link:
-    """The NCCL communicator of a local shard."""
-
-    shard: int
-    device: str
-    comm: Any
-
-    def stream(self) -> int:
-        """The device's current stream."""
-        return import_cupy().cuda.get_current_stream(number_of(self.device)).ptr
 
 
 class Links:
@@ -152,24 +120,34 @@ class Links:
         self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
     ) -> list[list[Array]]:
         """parts[k][q] to shard q; sizes[k][p] elements come to local shard k from shard p."""
+        wholes = self.empty([sum(row) for row in sizes], parts[0][0].dtype)
+        self.all_to_all_into(parts, sizes, wholes)
+        return [split(*pair) for pair in zip(wholes, sizes, strict=True)]
+
+    def all_to_all_into(
+        self,
+        parts: Sequence[Sequence[Array]],
+        sizes: Sequence[Sequence[int]],
+        wholes: Sequence[Array],
+    ) -> None:
+        """The same, what comes joined in `wholes`."""
         byte = self.nccl.NCCL_UINT8
-        whole = self.empty([sum(row) for row in sizes], parts[0][0].dtype)
-        received = [split(*pair) for pair in zip(whole, sizes, strict=True)]
-        for link, row, targets in self._each(parts, received):
-            own, target = row[link.shard], targets[link.shard]
-            with on_device(link.device):
-                target.data.copy_from_device_async(own.data, own.nbytes)
-        if self.num_shards == 1:
-            return received
         with self:
-            for link, row, targets in self._each(parts, received):
-                stream = link.stream()
-                for q, (part, target) in enumerate(zip(row, targets, strict=True)):
-                    if q != link.shard and part.nbytes:
-                        link.comm.send(part.data.ptr, part.nbytes, byte, q, stream)
-                    if q != link.shard and target.nbytes:
-                        link.comm.recv(target.data.ptr, target.nbytes, byte, q, stream)
-        return received
+            for link, row, numbers, whole in self._each(parts, sizes, wholes):
+                place, stream = whole.data.ptr, link.stream()
+                for q, (part, number) in enumerate(zip(row, numbers, strict=True)):
+                    coming = number * whole.dtype.itemsize
+                    if q == link.shard and coming:
+                        first = sum(numbers[:q])
+                        with on_device(link.device):
+                            target = whole[first : first + number].data
+                            target.copy_from_device_async(part.data, coming)
+                    elif q != link.shard:
+                        if part.nbytes:
+                            link.comm.send(part.data.ptr, part.nbytes, byte, q, stream)
+                        if coming:
+                            link.comm.recv(place, coming, byte, q, stream)
+                    place += coming
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         """New arrays of the reduction of all parts."""

@@ -109,6 +109,18 @@ class NcclCommunicator(Communicator):
     ) -> list[list[Array]]:
         return self._links.all_to_all(parts, sizes)
 
+    def all_to_all_into(
+        self,
+        parts: Sequence[Sequence[Array]],
+        sizes: Sequence[Sequence[int]],
+        wholes: Sequence[Array],
+    ) -> Sequence[Array]:
+        """`wholes`, filled. See `Communicator`."""
+        own = sum(row[shard].nbytes for shard, row in zip(self.local, parts, strict=True))
+        self._call("all_to_all_into", sum(part.nbytes for row in parts for part in row) - own)
+        self._links.all_to_all_into(parts, sizes, wholes)
+        return wholes
+
     def _all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         if _has_no_reduction(op, parts[0].dtype):
             sizes = [parts[0].size] * self.num_shards

@@ -87,12 +87,11 @@ class ByCommunicator:
         """Each shard's own part of the union of the bitmaps that all shards give."""
         return self.communicator.reduce_scatter([part for part, _ in given], given[0][1], "or")
 
-    def send(self, given: Sequence[tuple[list[Array], list[int]]]) -> list[list[Array]]:
-        """The arrays that each shard is sent, one by each. It gives one for each of all shards, and
-        the sizes of those that come.
+    def send(self, given: Sequence[tuple[list[Array], list[int], Array]]) -> Sequence[Array]:
+        """What each shard is sent, joined in the last thing that it gives: an array for each of all
+        shards, and the sizes of those that come.
         """
-        parts, sizes = zip(*given, strict=True)
-        return self.communicator.all_to_all(parts, sizes=sizes)
+        return self.communicator.all_to_all_into(*zip(*given, strict=True))
 
     def counts(
         self, given: Sequence[tuple[Array, int, Part | None]]

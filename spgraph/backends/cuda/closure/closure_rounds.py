@@ -29,7 +29,7 @@ from spgraph.backends.cuda.closure.closure_peers import given_fields, shard_arra
 from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.shards import Steps, joined
+from spgraph.backends.shards import Steps
 from spgraph.backends.shards.closure import (
     BEGIN,
     BEST,
@@ -151,7 +151,8 @@ class Shard:
             received = None
             if is_sent:
                 sizes = [self.pair * row[SENT + self.number] for row in each]
-                received = joined((yield "send", (self.sent(each[self.number][SENT:]), sizes)))
+                whole = self.xp.empty(sum(sizes), np.uint32)
+                received = yield "send", (self.sent(each[self.number][SENT:]), sizes, whole)
             action = SOURCES if action == BEGIN else following(sums, every, is_sent)
             if action == BUCKETS and every & ENDS_THRESHOLD:
                 own = self.x[self.first : self.first + self.own]

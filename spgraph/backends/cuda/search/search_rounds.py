@@ -29,7 +29,7 @@ from spgraph.backends.cuda.search.search_peers_plan import (
     shards_program,
     values_of,
 )
-from spgraph.backends.shards import Steps, joined
+from spgraph.backends.shards import Steps
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.backends.shards.search import (
     COVERED,
@@ -236,7 +236,8 @@ class Shard:
             came, sizes = None, [[self.entry * number for number in row[SENT:]] for row in rows]
             if any(map(any, sizes)):
                 to = [lists[width * q :][:size] for q, size in enumerate(sizes[self.number])]
-                came = joined((yield "send", (to, [row[self.number] for row in sizes])))
+                coming = [row[self.number] for row in sizes]
+                came = yield "send", (to, coming, self.xp.empty(sum(coming), self.item))
             length = 0 if came is None else came.size // self.entry
             self.settle(memory.list if came is None else came, 1, 0, length, depth)
         else:
