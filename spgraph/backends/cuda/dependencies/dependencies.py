@@ -82,7 +82,7 @@ def levels(A: Matrix, T: Matrix, sources: np.ndarray) -> Array:
     n = A.nrows
     found = array_module(A._indptr).empty((sources.size, n), index_dtype(n))
     if source_parallel_pays(A, sources.size):
-        _launch_source_parallel(A, T, sources, found, None, jit.NULL, False)
+        _source_parallel(A, T, sources, None, False, found)
         return found
     for row, source in zip(found, sources.tolist(), strict=True):
         level = _levels_from(A, T, source)
@@ -99,30 +99,23 @@ def source_parallel_pays(A: Matrix, sources: int) -> bool:
 
 
 def _source_parallel(
-    A: Matrix, T: Matrix, sources: np.ndarray, score: Array, extended: bool
-) -> np.ndarray:
-    """Add to `score`; the sources whose numbers of paths leave float64, which add nothing."""
-    overflow = array_module(score).zeros(sources.size, np.uint8)
-    _launch_source_parallel(A, T, sources, None, score, overflow, extended)
-    return sources[move(overflow, "cpu") > 0]
-
-
-def _launch_source_parallel(
     A: Matrix,
     T: Matrix,
     sources: np.ndarray,
-    found: Array | None,
     score: Array | None,
-    overflow: Array,
     extended: bool,
-) -> None:
-    """Write levels to `found`, or, where that is None, add to `score`."""
+    found: Array | None = None,
+) -> np.ndarray:
+    """Add to `score`: the sources whose numbers of paths leave float64, which add nothing. Or write
+    levels to `found`, with no `score`.
+    """
     xp, n, kind = array_module(A._indptr), A.nrows, index_dtype(A.nrows)
     kernel = jit.kernel(
         "dependencies_source_parallel", "source_parallel", program(*_types(A), extended)
     )
     few = sources.size <= jit.multiprocessors(jit.current_device())
     threads = THREADS if few else SOURCE_THREADS
+    overflow = jit.NULL if score is None else xp.zeros(sources.size, np.uint8)
     number = 0 if score is None else 16 if extended else 8
     each = (n + 2) * (3 * kind.itemsize + 8 * RANGE_WORDS + 4 * number)
     blocks = min(sources.size, jit.occupancy(kernel, threads), max(1, WORKSPACE // each))
@@ -136,6 +129,7 @@ def _launch_source_parallel(
             *(overflow, jit.NULL if score is None else score),
         ),
     )
+    return sources[move(overflow, "cpu") > 0] if found is None else sources
 
 
 def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Array) -> np.ndarray:
