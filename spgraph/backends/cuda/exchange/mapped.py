@@ -134,7 +134,11 @@ class MappedMemory:
                 error = failed
         able = self.gather(np.array([error is None]))
         if not able.all():
-            self._undo(own, list(mapped.values()))
+            for address in mapped.values():
+                self.memory.unmap(address)
+            self.gather(np.zeros(1, np.int64))
+            if own:
+                self.memory.free(own)
             what = f"{max(sizes)} bytes that all processes write" + (f" ({error})" if error else "")
             who = ", ".join(map(str, np.flatnonzero(~able)))
             raise Refused(
@@ -174,13 +178,6 @@ class MappedMemory:
             self.gather(np.zeros(1, np.int64))
             for addresses, _ in segments:
                 self.memory.free(addresses[self.rank])
-
-    def _undo(self, own: int, mapped: Sequence[int]) -> None:
-        for address in mapped:
-            self.memory.unmap(address)
-        self.gather(np.zeros(1, np.int64))
-        if own:
-            self.memory.free(own)
 
     def _unmap(self, addresses: Sequence[int]) -> None:
         for p, address in enumerate(addresses):
