@@ -125,6 +125,7 @@ def multiply_rows(
                 continue
             if MASK == 0 and flops[i] <= SHORT:
                 for p in range(first, last):
+                    fetch_rows(p, a_indices, b_indptr, b_indices, b, b_keep)
                     k = np.uint64(a_indices[p])
                     x = a[p & a_keep]
                     for q in range(np.uint64(b_indptr[k]), np.uint64(b_indptr[k + BIT])):
