@@ -52,7 +52,11 @@ extern "C" __global__ void progress(Z reach, i64 rounds, i64 edges, i64 queued, 
     Limits at;
     no_limits(at, (Z)2, reach);
     to[0] = widens(progress, m);
-    to[1] = begins_threshold(at, progress, queued, m, in_edges != 0);
+    Arrays given = {};
+    given.m = m;
+    given.t_indptr = in_edges ? (const O*)to : nullptr;
+    consider_threshold(at, progress, queued, given);
+    to[1] = progress.thresholds - thresholds;
     to[2] = progress.bulk;
     to[3] = progress.thresholds;
     to[4] = is_unsettled(rounds, m);

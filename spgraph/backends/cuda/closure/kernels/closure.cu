@@ -41,12 +41,9 @@
 
 __device__ __forceinline__ bool Exchange::meet_here() { return meet_blocks(); }
 
-__device__ __forceinline__ bool Exchange::settle(Progress& progress) {
-    while (s.vertices > 0) {
-        if (is_unsettled(progress.rounds, s.last)) break;
-        progress.rounds++;
-        progress.edges += s.edges;
-        consider_threshold(progress, s.edges);
+__device__ __forceinline__ bool Exchange::settle() {
+    while (s.vertices > 0 && !is_unsettled(s.progress.rounds, s.last)) {
+        BLOCK_SETS(count_round(s.progress, s.edges); consider_threshold(s, s.progress, s.edges, s);)
         relax_queue();
         if (!meet_here()) return false;
     }
@@ -63,12 +60,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                               t_indices, t_values,   bits,  claims, queues,  offsets};
         take_arrays(given, x, 0, n, n, control, 0);
         no_limits(s, width, reach);
+        s.progress = Progress{};
     }
     __syncthreads();
     clear(n, x, bits, claims);
-    Progress progress = {};
-    if (!run(sources, source_values, number_of_sources, progress)) return;
-    if (Exchange::gave_up(progress) && thread_id() == 0) control->unsettled = 1;
+    if (!run(sources, source_values, number_of_sources)) return;
+    if (Exchange::gave_up() && thread_id() == 0) control->unsettled = 1;
 
     const u64 reached = copy_own(x, bits, 0, n, x, bits);
     if (lane_id() == 0 && reached) atomicAdd((u64*)&control->reached, reached);

@@ -45,7 +45,7 @@ CALLED void next_bucket(Z limit) {
 }
 
 // Of n vertices none is reached, none is queued; `claims` has two bitmaps. All blocks call.
-DEVICE void clear(i64 n, Z* x, u32* bits, u32* claims) {
+CALLED void clear(i64 n, Z* x, u32* bits, u32* claims) {
     const i64 words = (n + 31) / 32;
     for (i64 v = thread_id(); v < n; v += thread_count()) x[v] = identity();
     for (i64 w = thread_id(); w < words; w += thread_count())
@@ -54,7 +54,7 @@ DEVICE void clear(i64 n, Z* x, u32* bits, u32* claims) {
 
 // Copy the values of the own vertices, and write a bit for each that has an entry; how many bits
 // this warp has set. `values` and `bits` may be where they come from.
-DEVICE u64 copy_own(const Z* x, const u32* have, i64 first, i64 own, Z* values, u32* bits) {
+CALLED u64 copy_own(const Z* x, const u32* have, i64 first, i64 own, Z* values, u32* bits) {
     u64 reached = 0;
     for (i64 i = thread_id() - lane_id(); i < own; i += thread_count()) {
         const i64 v = first + i + lane_id();

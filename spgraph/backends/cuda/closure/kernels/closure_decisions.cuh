@@ -37,20 +37,27 @@ DEVICE bool is_unsettled(i64 rounds, i64 n) { return rounds > Exchange::ROUNDS_P
 
 // ---- the push-pull threshold --------------------------------------------------------------------
 
-// Whether a threshold begins, where the queues have so many edges; notes the bulk of the edges.
-DEVICE bool begins_threshold(const Limits& at, Progress& progress, i64 edges, i64 m,
-                             bool has_in_edges) {
-    const bool large = is_bulk(at, edges, m);
-    progress.bulk = progress.bulk || large;
-    const bool begins = ORDERED && has_in_edges && !at.has_threshold &&
-                        progress.thresholds < MAX_THRESHOLDS && large;
-    progress.thresholds += begins;
-    return begins;
+// A round has looked at so many edges.
+DEVICE void count_round(Progress& progress, i64 edges) {
+    progress.rounds++;
+    progress.edges += edges;
 }
+
 DEVICE void set_threshold(Limits& at) {
     at.threshold = limit_after(at.limit, at.reach);
     at.floor = at.start;
     at.has_threshold = !same(at.threshold, identity());
+}
+
+// Begin a threshold where the queues have so many edges that they are worth one; notes the bulk of
+// the edges.
+DEVICE void consider_threshold(Limits& at, Progress& progress, i64 edges, const Arrays& given) {
+    const bool large = is_bulk(at, edges, given.m);
+    progress.bulk = progress.bulk || large;
+    if (!ORDERED || !given.t_indptr || at.has_threshold || !large) return;
+    if (progress.thresholds == MAX_THRESHOLDS) return;
+    progress.thresholds++;
+    set_threshold(at);
 }
 
 // Whether the vertices behind the threshold pull, after a bucket that has settled.
@@ -91,6 +98,10 @@ DEVICE bool widens(const Progress& progress, i64 m) {
     return progress.bulk && progress.rounds > 0 &&
            (progress.edges < Exchange::WIDENING_EDGES * Exchange::SHARDS * progress.rounds ||
             progress.edges * WIDENING_SHARE < m);
+}
+DEVICE void end_bucket(Limits& at, Progress& progress, i64 m) {
+    if (widens(progress, m)) at.width = doubled(at.width);
+    progress.rounds = progress.edges = 0;
 }
 
 // The end of the next bucket, which does not cross the threshold.

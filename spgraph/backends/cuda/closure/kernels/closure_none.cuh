@@ -24,8 +24,8 @@
 //   count_step(edges)   this GPU's queue had so many edges, and all were looked at
 //   publish()           a pull reads values from here on that are better than the threshold
 //   was_undercut()      whether some vertex became better than the floor since there is a threshold
-//   settle(progress)    relax until no GPU has a near vertex, or give up. False as above
-//   gave_up(progress)   whether the bucket has not settled
+//   settle()            relax until no GPU has a near vertex, or give up. False as above
+//   gave_up()           whether the bucket has not settled
 
 __shared__ Closure s;
 
@@ -45,6 +45,6 @@ struct Exchange {
     DEVICE void count_step(i64) {}
     DEVICE void publish() {}
     DEVICE bool was_undercut() { return load_relaxed(&s.control->undercut); }
-    DEVICE bool settle(Progress& progress);
-    DEVICE bool gave_up(const Progress&) { return s.vertices > 0; }
+    DEVICE bool settle();
+    DEVICE bool gave_up() { return s.vertices > 0; }
 };

@@ -40,9 +40,7 @@ CALLED int relax_in(int from, int count, int held) {
 // no improvement is skipped, and its vertex not loaded; unless nothing has reached the queue's
 // vertex, which has an entry even if all products are the identity.
 struct Puller {
-    Products& products;
-    const A* values;
-    Z floor, x;
+    Z x;
     I v;
     bool bounded;
     int tries, held;
@@ -53,20 +51,20 @@ struct Puller {
         x = load_relaxed(&s.x[v]);
         return (O)(s.t_indptr[v] - first);
     }
-    template <bool ONE>
+    template <bool>
     __device__ __forceinline__ void take(const int (&owner)[EACH], const O (&entry)[EACH],
                                          const bool (&open)[EACH]) {
-        const Z x_of_one = ONE ? shuffle(x, owner[0]) : x;
-        const I v_of_one = ONE ? shuffle(v, owner[0]) : v;
+        Products& products = warp_work().products;
+        const A* const values = global(s.t_values);
         A a[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++)
             a[k] = bounded && open[k] ? load_once(values + (entry[k] & (i64)s.every)) : A();
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
-            const I to = ONE ? v_of_one : shuffle(v, owner[k]);
-            const Z old = ONE ? x_of_one : shuffle(x, owner[k]);
-            const Z bound = multiply(floor, a[k], (i64)0, (i64)0, (i64)0, (i64)to);
+            const I to = shuffle(v, owner[k]);
+            const Z old = shuffle(x, owner[k]);
+            const Z bound = multiply(s.floor, a[k], (i64)0, (i64)0, (i64)0, (i64)to);
             const bool wanted = !bounded || changes(old, bound) || is_in_no_bucket(old);
             const int place = place_after(open[k] && wanted, tries);
             if (place >= 0) {
@@ -85,9 +83,8 @@ struct Puller {
 
 // Relax the in-edges of the queue's vertices.
 CALLED void pull(i64 vertices, i64 edges, bool bounded) {
-    Puller puller = {
-        warp_work().products, global(s.t_values), s.floor, identity(), 0, bounded, 0, 0};
-    walk_queue(vertices, edges, puller);
+    Puller puller = {identity(), 0, bounded, 0, 0};
+    walk_queue<false>(vertices, edges, puller);
     if (puller.tries) puller.held = relax_in(0, puller.tries, puller.held);
     if constexpr (Exchange::PULLS_TWICE) release_rest(puller.held, NextQueue());
 }
@@ -108,7 +105,7 @@ CALLED bool open_vertices() {
 // The vertices behind the threshold pull from each other, and all that improve are near from then
 // on. Those before it need nothing of them: of an edge that leads both ways, the one that is better
 // has given its product to the other.
-DEVICE bool pull_from_each_other() {
+CALLED bool pull_from_each_other() {
     if (!open_vertices()) return false;
     BLOCK_SETS(s.floor = s.threshold; s.limit = identity(); drop_threshold(s);)
     pull(s.vertices, s.edges, true);
@@ -116,7 +113,7 @@ DEVICE bool pull_from_each_other() {
 }
 
 // The vertices behind the threshold pull what was not pushed to them. False where a barrier failed.
-DEVICE bool pull_behind_threshold() {
+CALLED bool pull_behind_threshold() {
     if (!open_vertices()) return false;
     const bool again = pulls_again(s, s.edges);
     pull(s.vertices, s.edges, !POSITIONAL && !Exchange::was_undercut());

@@ -75,7 +75,7 @@ struct Pusher {
 CALLED void push(i64 vertices, i64 edges) {
     Pusher pusher = {warp_work().products, global(s.values), s.threshold, identity(), 0, 0, 0};
     unclaim(vertices);
-    walk_queue(vertices, edges, pusher);
+    walk_queue<true>(vertices, edges, pusher);
     if (pusher.tries) pusher.held = relax(0, pusher.tries, pusher.held);
     release_rest(pusher.held, NextQueue());
 }

@@ -1,16 +1,9 @@
 // The loop of a closure that one launch runs to its end: on one GPU, and on peers. closure.cu says
 // what buckets and thresholds are for.
 
-// Begin a push-pull threshold where the queues of all GPUs, of so many edges, are worth one.
-DEVICE void consider_threshold(Progress& progress, i64 edges) {
-    if (begins_threshold(s, progress, edges, s.m, s.t_indptr != nullptr))
-        BLOCK_SETS(set_threshold(s);)
-}
-
 // From values that are cleared to the least fixed point, or to a bucket that does not settle. Sources
 // are counted from the first own vertex. False where a barrier failed.
-DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,
-                Progress& progress) {
+DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources) {
     if (!Exchange::meet_here()) return false;
     begin(sources, source_values, number_of_sources);
     if (!Exchange::meet_all(true)) return false;
@@ -18,18 +11,16 @@ DEVICE bool run(const I* sources, const Z* source_values, i64 number_of_sources,
     begin_queue(sources, number_of_sources);
     if (!Exchange::meet_here()) return false;
     for (;;) {
-        if (!Exchange::settle(progress)) return false;
-        if (!ORDERED || Exchange::gave_up(progress)) return true;
+        if (!Exchange::settle()) return false;
+        if (!ORDERED || Exchange::gave_up()) return true;
         if (ends_threshold(s)) {
             if (!pull_behind_threshold()) return false;
             if (Exchange::PULLS_TWICE && s.vertices) {
-                progress.rounds = progress.edges = 0;
+                BLOCK_SETS(s.progress.rounds = s.progress.edges = 0;)
                 continue;
             }
         }
-        const bool wider = widens(progress, s.m);
-        BLOCK_SETS(if (wider) s.width = doubled(s.width);)
-        progress.rounds = progress.edges = 0;
+        BLOCK_SETS(end_bucket(s, s.progress, s.m);)
         const Z next = next_limit(s);
         next_bucket(next);
         if (!Exchange::meet_all(true)) return false;

@@ -80,6 +80,7 @@ struct Arrays {
 
 // Rows are found by ids of the whole graph: those of the own vertices begin at `first`.
 struct Closure : Limits, Arrays {
+    Progress progress;
     i64 first, last; // the own vertices
     Z* x;
     u32* next_claims; // vertices of the next queue

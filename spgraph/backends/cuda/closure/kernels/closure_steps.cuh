@@ -135,8 +135,8 @@ DEVICE i64 local_share(i64 vertices) {
 }
 
 // A worker of walk() takes this warp's share of the edges of the queue's vertices.
-template <class Worker>
+template <bool TWICE, class Worker>
 DEVICE void walk_queue(i64 vertices, i64 edges, Worker& worker) {
-    walk_share<EACH>(s.offset, vertices, 0, edges, warp_of_grid(), warps_of_grid(),
-                     warp_work().lanes, worker);
+    walk_share<EACH, TWICE>(s.offset, vertices, 0, edges, warp_of_grid(), warps_of_grid(),
+                            warp_work().lanes, worker);
 }

@@ -65,6 +65,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         peers.limit = limit;
         take_given(in_memory_of<Z>(peers.me, g.whole), g.control, 0);
         no_limits(s, width, reach);
+        s.progress = Progress{};
         s.undercut = s.marked = false;
         s.all_received = s.exchanges = 0;
         s.side = 0;
@@ -73,13 +74,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();
     clear_shard();
-    Progress progress = {};
-    if (!run(sources, source_values, number_of_sources, progress)) return leave(result);
+    if (!run(sources, source_values, number_of_sources)) return leave(result);
     const u64 reached = copy_own(s.x, s.bits, s.first, s.last - s.first, values, bits);
     if (lane_id() == 0 && reached) atomicAdd((u64*)&result[0], reached);
     if (thread_id() == 0) {
         result[1] = (i64)load_relaxed(&g.control->looked);
         result[2] = (i64)s.exchanges - 1; // the first one came before the first round
-        result[3] = Exchange::gave_up(progress);
+        result[3] = Exchange::gave_up();
     }
 }

@@ -127,17 +127,17 @@ CALLED void publish_values() {
 }
 __device__ __forceinline__ void Exchange::publish() { publish_values(); }
 
-__device__ __forceinline__ bool Exchange::gave_up(const Progress& progress) {
-    return s.unsettled || is_unsettled(progress.rounds, s.given.border[PEERS]);
+__device__ __forceinline__ bool Exchange::gave_up() {
+    return s.unsettled || is_unsettled(s.progress.rounds, s.given.border[PEERS]);
 }
 
 // Rounds until no GPU has a near vertex.
-__device__ __forceinline__ bool Exchange::settle(Progress& progress) {
+__device__ __forceinline__ bool Exchange::settle() {
     const i64 n = s.given.border[PEERS];
     // the sources have not been counted: then all GPUs take a round
     bool on = s.active || s.exchanges == 1, saturated = is_saturated(s.queued, PEERS);
     for (i64 steps = 0; on;) {
-        if (saturated) consider_threshold(progress, (i64)s.queued);
+        if (saturated) BLOCK_SETS(consider_threshold(s, s.progress, (i64)s.queued, s);)
         bool passed = false, marked = s.marked, filled = saturated;
         if (saturated) {
             const i64 edges = s.edges;
@@ -172,9 +172,8 @@ __device__ __forceinline__ bool Exchange::settle(Progress& progress) {
             if (marked) send_marked();
             if (meet_peers(false) == LOST) return false;
         }
-        progress.edges += s.relaxations;
-        progress.rounds++;
-        if (gave_up(progress)) break;
+        BLOCK_SETS(count_round(s.progress, (i64)s.relaxations);)
+        if (gave_up()) break;
         on = s.active || s.near;
         saturated = on && is_saturated(s.queued + s.near * (u64)(s.m / n + 1), PEERS);
         if (saturated || !on) {

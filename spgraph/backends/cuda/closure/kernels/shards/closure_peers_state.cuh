@@ -54,6 +54,6 @@ struct Exchange : ShardExchange {
     DEVICE Z best() { return s.best_of_all; }
     DEVICE void publish();
     DEVICE bool was_undercut() { return s.undercut; }
-    DEVICE bool settle(Progress& progress);
-    DEVICE bool gave_up(const Progress& progress);
+    DEVICE bool settle();
+    DEVICE bool gave_up();
 };

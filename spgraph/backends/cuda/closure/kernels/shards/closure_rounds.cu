@@ -111,16 +111,11 @@ DEVICE void decide(i64 action, const Totals& totals) {
     } else {
         const bool empty = totals.found == 0;
         if (c->had_bucket) move_on(at, empty, totals.best, c->next);
-        if (!(c->had_bucket && empty)) {
-            progress.rounds++;
-            progress.edges += totals.looked;
-        }
-        if (action & BUCKETS) {
-            if (widens(progress, s.m)) at.width = doubled(at.width);
-            progress.rounds = progress.edges = 0;
-        } else if (begins_threshold(at, progress, totals.edges, s.m, s.t_indptr != nullptr)) {
-            set_threshold(at);
-        }
+        if (!(c->had_bucket && empty)) count_round(progress, totals.looked);
+        if (action & BUCKETS)
+            end_bucket(at, progress, s.m);
+        else
+            consider_threshold(at, progress, totals.edges, s);
     }
 }
 

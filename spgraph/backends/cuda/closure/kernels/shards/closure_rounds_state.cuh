@@ -46,7 +46,6 @@ struct RoundClosure : ShardClosure {
     Given given;
     Limits decided; // the limits, without a bucket that this launch begins, up to `next`
     Z next;
-    Progress progress;
     i64 found;     // vertices of that bucket
     bool undercut; // on some shard
 };
