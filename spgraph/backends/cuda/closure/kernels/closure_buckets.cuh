@@ -1,19 +1,17 @@
 // The vertices between the limits of a bucket, which are the next queue.
 
-// each(v, x) for the own vertices and their values, by whole warps: where v is not below s.last, it
-// is no vertex.
+// each(v, x) for the own vertices, by whole warps: x[k] is the value of v + 32 * k, which is no vertex
+// where it is not below s.last.
 template <class Each>
 DEVICE void for_each_own(Each each) {
     for (i64 base = s.first + (thread_id() >> 5) * 32 * AT_ONCE; base < s.last;
          base += thread_count() * AT_ONCE) {
+        const i64 v = base + lane_id();
         Z x[AT_ONCE];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
-            const i64 v = base + 32 * k + lane_id();
-            x[k] = v < s.last ? load_relaxed(&s.x[v]) : identity();
-        }
-#pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) each(base + 32 * k + lane_id(), x[k]);
+        for (int k = 0; k < AT_ONCE; k++)
+            x[k] = v + 32 * k < s.last ? load_relaxed(&s.x[v + 32 * k]) : identity();
+        each(v, x);
     }
 }
 
@@ -21,8 +19,16 @@ DEVICE void for_each_own(Each each) {
 template <class Wanted>
 DEVICE void gather(Wanted wanted) {
     int held = 0;
-    for_each_own(
-        [&](i64 v, Z x) { held = enqueue(held, v < s.last && wanted(v, x), (I)v, NextQueue()); });
+    for_each_own([&](i64 v, const Z(&x)[AT_ONCE]) {
+        u32 mine = 0;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            mine |= (u32)(v + 32 * k < s.last && wanted(v + 32 * k, x[k])) << k;
+        for (u32 rest = reduce_or(mine); rest; rest &= rest - 1) {
+            const int k = __ffs(rest) - 1;
+            held = enqueue(held, mine >> k & 1, (I)(v + 32 * k), NextQueue());
+        }
+    });
     release_rest(held, NextQueue());
 }
 

@@ -3,7 +3,7 @@
 
 constexpr int WARPS = THREADS / 32;
 constexpr int EACH = 8;            // values that a lane of a push has in flight
-constexpr int AT_ONCE = 4;         // values that a lane has in flight elsewhere
+constexpr int AT_ONCE = 8;         // and where all vertices are looked at
 constexpr int TRIES = BATCH + 128; // products that a warp buffers
 constexpr int HEAVY = 32;          // a vertex with more edges is too much for ROW_LANES lanes
 constexpr int RING = 64;           // vertices that a warp's own queue holds

@@ -118,11 +118,14 @@ DEVICE bool relax_all() {
 
 // Write the own values that are better than the threshold to all peers.
 CALLED void publish_values() {
-    for_each_own([](i64 v, Z x) {
-        if (v >= s.last || !better(x, s.threshold)) return;
+    for_each_own([](i64 v, const Z(&x)[AT_ONCE]) {
 #pragma unroll
-        for (int q = 0; q < PEERS; q++)
-            if (q != peers.me) in_memory_of<Z>(q, s.given.whole)[v] = x;
+        for (int k = 0; k < AT_ONCE; k++) {
+            if (v + 32 * k >= s.last || !better(x[k], s.threshold)) continue;
+#pragma unroll
+            for (int q = 0; q < PEERS; q++)
+                if (q != peers.me) in_memory_of<Z>(q, s.given.whole)[v + 32 * k] = x[k];
+        }
     });
 }
 __device__ __forceinline__ void Exchange::publish() { publish_values(); }
