@@ -11,7 +11,7 @@ from ..containers.annotations import Position
 from ..iterations import closure
 from ..iterations import parents as carriers
 from ..iterations.fixed_point import counted
-from ..iterations.path_parents import path_parents
+from ..iterations.path_parents import path_parents, shortest_paths
 from ..operations import assign
 from ..semirings import min_plus
 from .lengths import check_reached, in_int64
@@ -70,8 +70,10 @@ def sssp(
     source = vertex("sssp", A, source)
     A, whole = in_int64(A)
     kind = A.dtype if A.dtype.kind == "f" else np.int64
+    if parents and kind != np.int64:
+        return SSSP(*shortest_paths(A, source, delta=delta))
     start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
-    found = counted(A, start, delta=delta) if parents and kind == np.int64 else None
+    found = counted(A, start, delta=delta) if parents else None
     # d = start min d min.plus A: the least fixed point
     distance = closure(A, start, min_plus, delta=delta) if found is None else found.distance
     check_reached("sssp", whole, start, distance)
@@ -82,6 +84,4 @@ def sssp(
         # least of the vertices that carry it, min u: (d, h)(u) + (A(u, v), 1) == (d, h)(v), will do
         parent = carriers(A, found.value, found.semiring)
         return SSSP(distance, assign(parent, source, source))
-    if not parents:
-        return SSSP(distance, None)
-    return SSSP(distance, path_parents(A, distance, source))
+    return SSSP(distance, path_parents(A, distance, source) if parents else None)

@@ -87,6 +87,18 @@ def _solved(A: Matrix, start: Vector, plan: _Plan) -> Vector:
     return fused(A, start, plan.typed, plan.delta, plan.reach)
 
 
+def with_paths(A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vector | None] | None:
+    """The closure over min_plus from `source`; and its `path_parents`, or None where too many
+    vertices have several. None where the backend does not find both in one loop for A's types.
+    """
+    fused = getattr(backend(A.device), "closure_path_parents", None)
+    if fused is None or A.dtype != np.float32 or A.index_dtype != np.int32 or A.nvals == 0:
+        return None
+    start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
+    A, plan = _checked(A, start, min_plus, delta)
+    return fused(A, source, plan.delta, plan.reach)
+
+
 class Counted(NamedTuple):
     """Distances and, in the low `bits`, how many edges the shortest of the best walks have.
     `parent`, where the closure finds it on the way (else None): for each vertex the least one that

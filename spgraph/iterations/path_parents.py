@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from spgraph.containers import Matrix, Vector
-from spgraph.iterations.fixed_point import dag_edges
+from spgraph.iterations.fixed_point import closure, dag_edges, with_paths
 from spgraph.iterations.level_search import search
 from spgraph.semirings import min_plus, min_secondi
 from spgraph.steps import backend
+
+
+def shortest_paths(A: Matrix, source: int, *, delta: float | None = None) -> tuple[Vector, Vector]:
+    """(What the closure of A over min_plus brings from `source`, its `path_parents`), of an A of
+    floats; `delta` as for `closure`. On a GPU one loop finds both, of float32, where hardly a
+    vertex has several parents to choose from.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.path_parents import shortest_paths
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [1.0, 5.0, 2.0], nrows=3, ncols=3)
+    >>> [v.to_numpy().tolist() for v in shortest_paths(A, 0)]
+    [[0.0, 1.0, 3.0], [0, 0, 1]]
+    """
+    found = with_paths(A, source, delta)
+    if found is not None:
+        distance, parent = found
+        return distance, _searched(A, distance, source) if parent is None else parent
+    start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
+    distance = closure(A, start, min_plus, delta=delta)
+    return distance, path_parents(A, distance, source)
 
 
 def path_parents(A: Matrix, distance: Vector, source: int) -> Vector:
@@ -31,6 +51,11 @@ def path_parents(A: Matrix, distance: Vector, source: int) -> Vector:
         parent = found(A, A.T if A.has_transpose else None, distance, typed, source)
         if parent is not None:
             return parent
+    return _searched(A, distance, source)
+
+
+def _searched(A: Matrix, distance: Vector, source: int) -> Vector:
+    """The path parents of a search over the shortest-path DAG."""
     # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))
     root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     parent = search(dag_edges(A, distance, min_plus), root, min_secondi).value

@@ -16,6 +16,7 @@ from closure_cases import CASES, GRAPHS, best_parents, entries, fixed_point, gra
 import spgraph as sg
 from spgraph.algorithms.sssp import sssp
 from spgraph.containers import Matrix, Vector
+from spgraph.iterations.fixed_point import with_paths
 from spgraph.iterations.integer_sums import plus_and_one
 from spgraph.semirings import Semiring, min_plus, monoid
 
@@ -201,6 +202,68 @@ def test_path_parents(kind: str, transpose: str) -> None:
     assert entries(found) == expected and found.nvals == len(expected)
 
 
+# of kernels/closure_state.cuh: queues that are pushed, thresholds that end in pulls, local steps
+PATHS: dict[str, dict[str, int]] = {
+    "shipped": {},
+    "pushed": {"LOCAL_EDGES": 0},
+    "threshold": {"THRESHOLD_EDGES": 1, "LOCAL_EDGES": 40, "PULL_AGAIN_SHARE": 1},
+    "threshold, local": {"THRESHOLD_EDGES": 1, "STEPS": 2},
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_one_loop_finds_path_parents(
+    path: str, symmetric: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ties, of weights of zero, in loops too, and of infinite ones. Vertex 0 is the least parent
+    of many: what ties with it is no less.
+    """
+    monkeypatch.setattr(host(), "TRANSPOSE_FROM", 0)
+    thresholds = "LOCAL_EDGES", "THRESHOLD_EDGES", "STEPS", "PULL_AGAIN_SHARE"
+    cuda_host_shim.with_thresholds(monkeypatch, {"closure": thresholds}, **PATHS[path])
+    edges = float_graph("float32", 4)[1]
+    inf = np.float32(np.inf)
+    edges |= {(v, v): np.float32(v % 2) for v in range(0, 300, 7)}
+    edges |= {(300, 301): inf, (301, 300): inf, (301, 302): inf, (302, 301): inf}
+    edges |= {(9, 300): inf, (300, 9): inf, (0, 301): inf, (301, 0): inf}
+    if not symmetric:
+        edges = {(i, j): a for (i, j), a in edges.items() if (i * 31 + j * 17) % 4}
+    ends, weights = np.array(list(edges)).T, np.array(list(edges.values()), np.float32)
+    A = Matrix.from_coo(*ends, weights, nrows=310, ncols=310)
+    A.symmetric = symmetric
+    several = 0
+    for source in (7, 0):
+        x = fixed_point(edges, {source: np.float32(0)}, min, lambda x, a: x + a)
+        expected = best_parents(edges, x, lambda x, a: x + a, source)
+        least = least_parents(edges, x, lambda x, a: x + a) | {source: source}
+        several += sum(expected[u] != least[u] for u in expected)
+        for delta, reach in ((0.02, 0.3), (0.3, 0.3), (5.0, 5.0)):
+            distance, parent = carried().closure_path_parents(A, source, delta, reach)
+            assert entries(distance) == x and distance.nvals == len(x)
+            assert parent is not None and parent.nvals == len(x)
+            assert entries(parent) == expected
+    assert several > 5  # the least is not on a path of the fewest edges
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MOST_TIES", 1), ("MOST", 1), ("LONGEST_WALK", 1)])
+def test_one_loop_gives_up(limit: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where vertices have too many parents, or walks are too long, a search finds them; of other
+    types a pass over the edges.
+    """
+    A, source = float_graph("float32")[0], 7
+    expected = sssp(A, source)
+    assert with_paths(float_graph("float64")[0], source, None) is None
+    assert with_paths(of_types(A, "int64", "int64", A.values), source, None) is None
+    found = with_paths(A, source, None)
+    assert found is not None and found[1] is not None and found[1].isequal(expected.parent)
+    monkeypatch.setattr(carried(), limit, most)
+    found = with_paths(A, source, None)
+    assert found is not None and found[1] is None and found[0].isequal(expected.distance)
+    again = sssp(A, source)
+    assert again.parent.isequal(expected.parent) and again.distance.isequal(expected.distance)
+
+
 @pytest.mark.parametrize("limit", ["MOST", "LONGEST_WALK", "MOST_ROUNDS"])
 def test_path_parents_give_up(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where vertices have too many parents, or walks are too long, a search finds them."""
@@ -210,7 +273,7 @@ def test_path_parents_give_up(limit: str, monkeypatch: pytest.MonkeyPatch) -> No
     found = carried().path_parents(A, A, expected.distance, typed, source)
     assert found.isequal(expected.parent)
     monkeypatch.setattr(carried(), limit, 1)
-    assert carried().path_parents(A, A, expected.distance, typed, source) is None
+    assert carried().path_parents(A, A, expected.distance, typed, source, None) is None
     assert sssp(A, source).parent.isequal(expected.parent)
 
 

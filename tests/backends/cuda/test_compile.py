@@ -57,6 +57,11 @@ def test_one_source_asks_for_the_architecture() -> None:
     assert offline.compile_source(text.replace(sanitizers.BULK_COPIES, "0"), "sm_90")
 
 
+def test_a_closure_compiles_with_parents() -> None:
+    """Its representative preamble is of distances alone."""
+    assert offline.compile_source(source("closure", offline.preambles()["closure_paths"]), "sm_90")
+
+
 def test_built_in_programs_are_written_without_numba() -> None:
     code = (
         "import sys; from spgraph.backends.cuda.runtime import offline; "
@@ -300,7 +305,7 @@ def test_the_cover_is_small() -> None:
     stages = {"dependencies_source_parallel", "power_stepwise", "leading_neighbours", "nonempty"}
     stages |= {"row_bins", "tiles_build", "warp_tasks", "gather_hubs"}
     stages |= {"search_peers", "closure_peers", "search_rounds", "closure_rounds", "components"}
-    stages |= {"dependencies_order", "dependencies_shard"}
+    stages |= {"dependencies_order", "dependencies_shard", "closure_paths"}
     plain = {"random_edges", "floyd_warshall", "path_lengths", "scales"}  # over fixed types
     plain |= {"triangles", "triangles_oriented", "peer_barrier"}
     assert {case["stem"] for case in CASES} | loops | stages | plain >= set(stems())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,12 +50,38 @@ def closure(
     read-back. Raises ConvergenceError where a bucket is not settled within as many rounds as A
     has rows.
     """
+    text = closure_preamble(A, semiring, delta is not None)
+    run = launch(A, start, semiring, text, widths_of(delta, reach, semiring.dtype), jit.NULL)
+    state = read_state(run.control)
+    result = Vector._of(A.nrows, run.x, bits=run.bits, nvals=state[REACHED])
+    if state[UNSETTLED]:
+        raise unsettled(semiring.name, A.nrows, result)
+    return result
+
+
+class Launched(NamedTuple):
+    """What a closure has been given, on the device: nothing has waited for it."""
+
+    control: Array
+    x: Array
+    bits: Array
+    source: Array | int
+
+
+def launch(
+    A: Matrix,
+    start: Vector,
+    semiring: TypedSemiring,
+    text: str,
+    widths: tuple[np.generic, np.generic],
+    ties: Array,
+) -> Launched:
+    """Launch the kernel whose preamble is `text`."""
     xp = array_module(A._indptr)
     if entry_of(start) is None:
         start = start.to_sparse()
     n, m = A.nrows, A.nvals
     check_counts("closure", n, m)
-    text = closure_preamble(A, semiring, delta is not None)
     shared = block_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
     kernel = kernel_of("closure", text, jit.current_device(), shared)
     control, *found = state_and_start(start, CONTROL, A._indices.dtype, semiring.dtype)
@@ -65,22 +91,23 @@ def closure(
     t_indptr, t_indices, t_values = _in_edges(A)
     rows = GraphRows(A._indptr, A._indices, t_indptr, t_indices, None, A._values, t_values)
     given = kernel_arrays(rows, m, n, A.iso, working)
-    widths = widths_of(delta, reach, semiring.dtype)
     kernel(
         (jit.occupancy(kernel, THREADS, shared),),
         (THREADS,),
-        (n, *given.values(), x, *found, start.nvals, control, *widths),
+        (n, *given.values(), x, *found, start.nvals, control, *widths, ties),
         shared_mem=shared,
     )
-    state = control.tolist()
+    return Launched(control, x, working["bits"], found[0])
+
+
+def read_state(control: Array) -> list[int]:
+    """The words of Control, when the kernel has ended."""
+    state: list[int] = control.tolist()
     if state[0] >> 32:
         raise RuntimeError(
             "closure: a barrier between the kernel's blocks timed out; its result is void"
         )
-    result = Vector._of(n, x, bits=working["bits"], nvals=state[REACHED])
-    if state[UNSETTLED]:
-        raise unsettled(semiring.name, n, result)
-    return result
+    return state
 
 
 @jit.on_device
@@ -213,17 +240,22 @@ def program(
     ordered: bool,
     threads: int,
     shards: int = 0,
+    parents: bool = False,
 ) -> str:
-    """The preamble of a closure on one GPU, or, for a number of `shards`, on peers or in rounds."""
+    """The preamble of a closure on one GPU, or, for a number of `shards`, on peers or in rounds.
+    With `parents` values are what kernels/closure_parents.cuh says, and widths those of distances.
+    """
     kinds = {name: np.dtype(kind) for name, kind in types}
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
     constants = preamble.constants(
         ORDERED=ordered and has_order,
-        POSITIONAL=semiring.multiply.positional,
+        POSITIONAL=semiring.multiply.positional and not parents,
+        PARENTS=parents,
         THREADS=threads,
         BATCH=batch_of(kinds["I"], kinds["O"]),
     )
     constants += preamble.constants(PEERS=shards) if shards else ""
+    kinds["Width"] = np.dtype(np.float32) if parents else semiring.dtype
     return preamble.semiring(semiring) + preamble.types(**kinds) + constants
 
 

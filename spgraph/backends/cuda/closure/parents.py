@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 
+from spgraph.backends.cuda.closure import closure as of_closure
 from spgraph.backends.cuda.closure.closure import EVERY, dag_edges_preamble
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, move, words
-from spgraph.semirings import TypedSemiring
+from spgraph.errors import unsettled
+from spgraph.semirings import TypedSemiring, min_plus, monoid
 
+# where the counts of ties and of other parents are in the control of a closure, as in
+# kernels/closure_state.cuh; the most ties that are kept, and the words of one
+TIES, MOST_TIES, TIE_WORDS = 24, 1 << 16, 4
 # the threads of the kernel that chooses a floor, as in kernels/parents.cu; the pairs that are kept
 SAMPLE, MOST = 1024, 1 << 14
 # the longest walk to a vertex that has several parents or to the source, and the most vertices that
@@ -37,6 +45,64 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
 
 
 @jit.on_device
+def closure_path_parents(
+    A: Matrix, source: int, delta: float, reach: float | None
+) -> tuple[Vector, Vector | None]:
+    """(The closure over min_plus from `source`, its `path_parents` or None where too many vertices
+    have several), of an A of float32 with column ids of 32 bits.
+
+    One copy and two launches, one read-back; then as for `path_parents`.
+    """
+    xp, n, ids = array_module(A._indptr), A.nrows, A._indices.dtype
+    text = closure_parents_preamble(A)
+    ties = xp.empty(TIE_WORDS * MOST_TIES, np.uint32)
+    start = Vector.unit(source, 0, size=n, dtype=np.uint64, device=A.device)
+    widths = of_closure.widths_of(delta, reach, A.dtype)
+    run = of_closure.launch(A, start, distances_and_vertices(), text, widths, ties)
+    distance, parent = xp.empty(n, A.dtype), xp.empty(n, ids)
+    parent_bits, others = xp.empty(words(n), np.uint32), xp.empty(1 + 2 * MOST, ids)
+    made = distance, parent, run.bits, parent_bits, others
+    paths = jit.kernel("closure_paths", "closure_paths", text)
+    jit.sweep(paths, n, n, run.x, run.source, ties, run.control, *made)
+    state = of_closure.read_state(run.control)
+    nvals = state[of_closure.REACHED]
+    result = Vector._of(n, distance, bits=run.bits, nvals=nvals)
+    if state[of_closure.UNSETTLED]:
+        raise unsettled("min_plus", n, result)
+    noted, number = np.array(state).view(np.uint32)[TIES : TIES + 2].tolist()
+    if noted > MOST_TIES or number > MOST:
+        return result, None
+    text = parents_preamble(A, min_plus.resolve(A.dtype, A.dtype), True)
+    if number and not _choose(others, number, parent, source, text):
+        return result, None
+    return result, Vector._of(n, parent, bits=parent_bits, nvals=nvals)
+
+
+@functools.cache
+def distances_and_vertices() -> TypedSemiring:
+    """min_plus of float32 over what kernels/closure_parents.cuh keeps as one value: a distance and
+    the vertex that it came from.
+    """
+    plus = min_plus.resolve("float32", "float32").multiply
+    word = np.dtype(np.uint64)
+    cuda = replace(
+        plus.cuda,
+        lines=("const float d = __int_as_float((int)(x_ >> 32)) + y_;",),
+        value="(unsigned long long)__float_as_uint(d) << 32 | (unsigned)iy_",
+    )
+    multiply = replace(plus, arguments=(word, *plus.arguments[1:]), result=word, cuda=cuda)
+    return TypedSemiring("min_plus with vertices", multiply, monoid.min.resolve(word))
+
+
+def closure_parents_preamble(A: Matrix) -> str:
+    """The preamble of kernels/closure.cu that finds parents, and of kernels/closure_paths.cu."""
+    types = of_closure.types_of(A._indptr, A._indices, A._values)
+    ring, threads = distances_and_vertices(), of_closure.THREADS
+    text = of_closure.program(ring, types, True, threads, parents=True)
+    return text + preamble.constants(MOST=MOST, MOST_TIES=MOST_TIES)
+
+
+@jit.on_device
 def path_parents(
     A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring, source: int
 ) -> Vector | None:
@@ -58,17 +124,27 @@ def path_parents(
     number = int(others[:1].view(np.uint32)[0])
     if number > MOST:
         return None
-    root = xp.full(1, source, ids)
-    put = jit.kernel("parents", "parents_put", text)
-    if number:
-        jit.launch(put, 1, root, xp.full(1, -1, ids), 1, parent)
-        found = _fewest_edges(others, number, parent, source, text)
-        if found is None:
-            return None
-        vertices, chosen = (xp.asarray(array) for array in found)
-        jit.launch(put, vertices.size, vertices, chosen, vertices.size, parent)
-    jit.launch(put, 1, root, root, 1, parent)
+    if not number:
+        root = xp.full(1, source, ids)
+        jit.launch(jit.kernel("parents", "parents_put", text), 1, root, root, 1, parent)
+    elif not _choose(others, number, parent, source, text):
+        return None
     return _with_entries(parent, text)
+
+
+def _choose(others: Array, number: int, parent: Array, source: int, text: str) -> bool:
+    """Let each vertex that has several parents, `number` > 0 of them in `others`, have the one on a
+    walk of the fewest edges, and the source itself; False where walks are too long.
+    """
+    xp, ids = array_module(parent), parent.dtype
+    put = jit.kernel("parents", "parents_put", text)
+    jit.launch(put, 1, xp.full(1, source, ids), xp.full(1, -1, ids), 1, parent)
+    found = _fewest_edges(others, number, parent, source, text)
+    if found is None:
+        return False
+    vertices, chosen = (xp.asarray(np.append(array, ids.type(source))) for array in found)
+    jit.launch(put, vertices.size, vertices, chosen, vertices.size, parent)
+    return True
 
 
 def parents_preamble(A: Matrix, semiring: TypedSemiring, collects: bool) -> str:

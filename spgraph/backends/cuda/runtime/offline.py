@@ -9,7 +9,7 @@ import numpy as np
 from spgraph import semirings
 from spgraph.backends.cuda.closure.closure import closure_preamble, dag_edges_preamble
 from spgraph.backends.cuda.closure.closure import program as closure_program
-from spgraph.backends.cuda.closure.parents import parents_preamble
+from spgraph.backends.cuda.closure.parents import closure_parents_preamble, parents_preamble
 from spgraph.backends.cuda.dependencies.dependencies_shard import program as dependencies_program
 from spgraph.backends.cuda.entrywise import masked_write, vectors
 from spgraph.backends.cuda.exchange.buffers import INBOX_BYTES
@@ -176,6 +176,7 @@ def _closures() -> dict[str, str]:
     shards = (distances, (("I", "<i4"), ("O", "<i4"), ("A", "<f4")))
     return {
         "closure": closure_preamble(matrix, distances, True),
+        "closure_paths": closure_parents_preamble(matrix),
         "closure_peers": closure_program(*shards, True, 1024, 4),
         "closure_rounds": closure_program(*shards, True, 1024, 4),
         "dag_edges": dag_edges_preamble(matrix, distances),

@@ -30,7 +30,6 @@
 #include "closure_none.cuh"
 #include "closure_improve.cuh"
 #include "closure_decisions.cuh"
-#include "closure_queue.cuh"
 #include "load_balance.cuh"
 #include "closure_steps.cuh"
 #include "closure_buckets.cuh"
@@ -54,19 +53,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     closure(i64 n, i64 m, i64 count_bits, u64 every, const O* indptr, const I* indices,
             const A* values, const O* t_indptr, const I* t_indices, const A* t_values, u32* bits,
             u32* claims, I* queues, O* offsets, Z* x, const I* sources, const Z* source_values,
-            i64 number_of_sources, Control* control, Z width, Z reach) {
+            i64 number_of_sources, Control* control, Width width, Width reach, Tie* ties) {
     if (threadIdx.x == 0) {
         const Arrays given = {m,         count_bits, every, indptr, indices, values, t_indptr,
                               t_indices, t_values,   bits,  claims, queues,  offsets};
         take_arrays(given, x, 0, n, n, control, 0);
         no_limits(s, width, reach);
         s.progress = Progress{};
+        s.ties = ties;
     }
     __syncthreads();
     clear(n, x, bits, claims);
     if (!run(sources, source_values, number_of_sources)) return;
     if (Exchange::gave_up() && thread_id() == 0) control->unsettled = 1;
 
+    if constexpr (PARENTS) return; // closure_paths follows
     const u64 reached = copy_own(x, bits, 0, n, x, bits);
     if (lane_id() == 0 && reached) atomicAdd((u64*)&control->reached, reached);
 }

@@ -17,12 +17,16 @@ DEVICE T limit_after_as(T from, T width) {
         return left <= step ? identity() : from_bits<T>(LEAST ? (B)(at + step) : (B)(at - step));
     }
 }
-DEVICE Z limit_after(Z from, Z width) { return ORDERED ? limit_after_as<Z>(from, width) : from; }
+DEVICE Z limit_after(Z from, Width width) {
+    if constexpr (PARENTS) return limit_after_distance(from, width);
+    return ORDERED ? limit_after_as<Z>(from, width) : from;
+}
 
-DEVICE Z doubled(Z width) {
-    constexpr bool floating = (double)(Z)0.5 == 0.5;
-    const bool fits = floating ? width < (Z)1e30f : to_bits(width) >> (8 * sizeof(Z) - 3) == 0;
-    return fits ? (Z)(width + width) : width;
+DEVICE Width doubled(Width width) {
+    constexpr bool floating = (double)(Width)0.5 == 0.5;
+    const bool fits =
+        floating ? width < (Width)1e30f : to_bits(width) >> (8 * sizeof(Width) - 3) == 0;
+    return fits ? (Width)(width + width) : width;
 }
 
 // Whether queues of so many edges have a large share of all m: after their bucket, little is left.
@@ -79,7 +83,7 @@ DEVICE void drop_threshold(Limits& at) {
 // ---- buckets ------------------------------------------------------------------------------------
 
 // Before the sources are known.
-DEVICE void no_limits(Limits& at, Z width, Z reach) {
+DEVICE void no_limits(Limits& at, Width width, Width reach) {
     at.limit = at.start = at.threshold = at.floor = identity();
     at.width = width;
     at.reach = reach;

@@ -2,6 +2,7 @@
 // or max, which of two values is the better one.
 
 #include "closure_order.cuh"
+#include "closure_parents.cuh"
 
 DEVICE bool same(Z a, Z b) { return a == b || (a != a && b != b); }
 

@@ -55,8 +55,7 @@ CALLED void follow(i64 vertices) {
                     end = indptr[v + 1];
                 }
                 tried++;
-                found = same(x, now) && is_followed_from(x, z, threshold) &&
-                        (improve(&all_x[v], z, z) ? is_wanted(v, z) : reach(v, z));
+                found = same(x, now) && is_followed_from(x, z, threshold) && join_unseen(v, z);
             }
             const bool abroad = found && !Exchange::is_own(v);
             found = found && first < end;

@@ -49,6 +49,7 @@ struct Puller {
         if (!here) return 0;
         v = s.queue[i];
         x = load_relaxed(&s.x[v]);
+        if constexpr (PARENTS) x = greatest_with_distance_of(x);
         return (O)(s.t_indptr[v] - first);
     }
     template <bool>

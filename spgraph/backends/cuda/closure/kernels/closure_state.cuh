@@ -29,6 +29,9 @@ constexpr int MAX_THRESHOLDS = 3; // so often in one closure
 #ifndef PULL_AGAIN_SHARE // vertices behind a threshold that have up to 1 / 4 of all edges pull twice
 #define PULL_AGAIN_SHARE 4
 #endif
+#ifndef MOST_TIES // that a closure with parents notes: the host gives it
+#define MOST_TIES 0u
+#endif
 #ifndef THRESHOLD_EDGES
 #define THRESHOLD_EDGES (1 << 21)
 #endif
@@ -43,13 +46,30 @@ struct Control { // zero at launch
     Z best[3];
     u32 heavy[3];
     u32 undercut; // a vertex became better than `floor` while a threshold was set
+    u32 ties;     // as closure_parents.cuh says, noted by the closure;
+    u32 others;   // and those of them that are parents
 };
+
+// What a closure with parents notes: `value` came to `vertex`, and is not the least. And the parts of
+// its values.
+struct Tie {
+    I vertex;
+    Z value;
+};
+template <class T>
+DEVICE float distance_of(T value) {
+    return from_bits<float>((u32)(value >> 32));
+}
+template <class T>
+DEVICE I parent_of(T value) {
+    return (I)(u32)value;
+}
 
 struct Limits { // of buckets; the same on all GPUs
     Z limit;    // better values are near
     Z start;    // the limit of the bucket before
-    Z width;
-    Z reach; // how far beyond `limit` a threshold lies
+    Width width;
+    Width reach; // how far beyond `limit` a threshold lies
     bool has_threshold;
     Z threshold; // products that are not better are not pushed; identity() where there is none
     Z floor;     // better values had been relaxed everywhere before the threshold was set
@@ -94,6 +114,7 @@ struct Closure : Limits, Arrays {
     Z* best;
     u32* heavy;
     Control* control;
+    Tie* ties; // null without parents
     u32 step;
     i64 vertices, edges; // of the queue
     Z far;               // the best far value of the last step

@@ -1,4 +1,21 @@
-// Functions that the steps of a closure share.
+// The queue that a step of a closure fills, and functions that steps share.
+
+#include "vertex_queue.cuh"
+
+constexpr int SHARE = BATCH / 32; // of a batch, for each lane
+
+// The queue that a step fills, for the functions of vertex_queue.cuh.
+struct NextQueue {
+    static constexpr int SHARE = BATCH / 32;
+    DEVICE I* buffer() { return warp_work().found; }
+    DEVICE u64* counter() { return s.packed; }
+    DEVICE I* queue() { return s.next_queue; }
+    DEVICE O* offset() { return s.next_offset; }
+    DEVICE const O* rows() { return global(s.rows); }
+    DEVICE bool is_heavy(O degree) { return degree > HEAVY; }
+    DEVICE void note_heavy() { store_relaxed(s.heavy, 1u); }
+    DEVICE void joins(I) {}
+};
 
 // Whether a value is in no bucket: the identity, or NaN, which only a source can have.
 DEVICE bool is_in_no_bucket(Z value) { return !better(value, identity()); }
@@ -29,8 +46,15 @@ DEVICE bool is_wanted(I v, Z value) { return !Exchange::is_own(v) || is_followed
 
 // `value` joins vertex v, which had `old`, and becomes what is stored; whether v is wanted for that.
 DEVICE bool join(I v, Z old, Z& value) {
+    if constexpr (PARENTS) return join_from(v, old, value) && is_wanted(v, value);
     return changes(old, value) ? improve(&s.x[v], value, value) && is_wanted(v, value)
                                : reach(v, value);
+}
+
+// The same where nothing has looked at what v had.
+DEVICE bool join_unseen(I v, Z& value) {
+    if constexpr (PARENTS) return join(v, identity(), value);
+    return improve(&s.x[v], value, value) ? is_wanted(v, value) : reach(v, value);
 }
 
 // Put an own vertex, which has improved and is wanted, into the next queue, unless it is there

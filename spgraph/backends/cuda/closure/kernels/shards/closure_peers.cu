@@ -27,7 +27,6 @@
 #include "closure_peers_state.cuh"
 #include "closure_improve.cuh"
 #include "closure_decisions.cuh"
-#include "closure_queue.cuh"
 #include "load_balance.cuh"
 #include "nth_bit.cuh"
 #include "closure_steps.cuh"

@@ -23,7 +23,6 @@
 #include "closure_rounds_state.cuh"
 #include "closure_improve.cuh"
 #include "closure_decisions.cuh"
-#include "closure_queue.cuh"
 #include "load_balance.cuh"
 #include "nth_bit.cuh"
 #include "closure_steps.cuh"
