@@ -225,7 +225,8 @@ def _make(A: Matrix) -> Tiles | None:
     first = xp.zeros(split + 1, np.int64)
     first[1:] = through[:split]
     pieces = int(first[-1])
-    kept = _fill(A, code, order, first, split, dealt, blocks, slots, count, ranges, span)
+    walk = (code, order, first, split, dealt, blocks, slots, count, ranges, span)
+    kept = _fill(A, walk, warps, slots, count + ranges)
     words = [blocks, count, width, slots, ranges, span, *map(address, kept)]
     nonempty = int((degrees > 0).sum())
     rest = _rest(A, code, order[rows:nonempty], ranked[rows:nonempty], count, width)
@@ -258,28 +259,20 @@ def _fresh(A: Matrix) -> float:
 
 
 def _fill(
-    A: Matrix,
-    code: Array,
-    order: Array,
-    first: Array,
-    split: int,
-    dealt: int,
-    blocks: int,
-    slots: int,
-    count: int,
-    ranges: int,
-    span: int,
+    A: Matrix, walk: tuple[Array | int, ...], warps: int, slots: int, parts: int
 ) -> tuple[Array, ...]:
-    """The arrays that the struct Tiles points to, in its order: two passes over the entries."""
-    xp, warps = array_module(code), blocks * WARPS
-    text = _build_text(A)
-    walk = (code, order, first, split, dealt, blocks, slots, count, ranges, span)
+    """The arrays that the struct Tiles points to, in its order: two passes over the entries.
+
+    `walk` is what both kernels take behind A; each of the `warps` has `slots` rows and counts the
+    entries of `parts` tiles and ranges.
+    """
+    xp, text = array_module(A._indptr), _build_text(A)
     per_block = jit.BLOCK // 32
-    grid, shared = (warps // per_block,), per_block * (count + ranges) * 4
-    counts = xp.empty((warps, count + ranges), np.uint32)
-    jit.kernel("tiles_build", "tiles_count", text)(
-        grid, (jit.BLOCK,), (A._indptr, A._indices, *walk, counts), shared_mem=shared
-    )
+    grid, shared = (warps // per_block,), per_block * parts * 4
+    counts = xp.empty((warps, parts), np.uint32)
+    count, fill = jit.kernels("tiles_build", text, "tiles_count", "tiles_fill")
+    given = A._indptr, A._indices, *walk, counts
+    count(grid, (jit.BLOCK,), given, shared_mem=shared)
     ends = xp.zeros(counts.size + 1, np.int64)
     xp.cumsum((counts.ravel().astype(np.int64) + (STEP - 1)) // STEP, out=ends[1:])
     # kernels load one step beyond the last, and ignore it: it is zero, as nothing writes it
@@ -287,12 +280,8 @@ def _fill(
     entries, values = xp.empty(size, np.uint32), xp.empty(0 if A.iso else size, A.dtype)
     entries[-STEP:] = values[-STEP:] = 0
     targets = xp.empty(warps * slots, np.int32)
-    jit.kernel("tiles_build", "tiles_fill", text)(
-        grid,
-        (jit.BLOCK,),
-        (A._indptr, A._indices, A._values, *walk, ends, entries, values, targets),
-        shared_mem=shared,
-    )
+    filled = A._indptr, A._indices, A._values, *walk, ends, entries, values, targets
+    fill(grid, (jit.BLOCK,), filled, shared_mem=shared)
     return entries, values, ends, targets
 
 
@@ -317,7 +306,5 @@ def _rest(A: Matrix, code: Array, order: Array, lengths: Array, count: int, widt
 
 def _build_text(A: Matrix) -> str:
     """The preamble of tiles_build.cu."""
-    text = preamble.constants(ISO=A.iso)
-    return text + preamble.types(
-        O=A._indptr.dtype, I=A._indices.dtype, A=A.dtype, R=np.dtype(np.int32)
-    )
+    kinds = {"O": A._indptr.dtype, "I": A._indices.dtype, "A": A.dtype, "R": np.dtype(np.int32)}
+    return preamble.constants(ISO=A.iso) + preamble.types(**kinds)
