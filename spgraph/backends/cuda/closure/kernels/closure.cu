@@ -19,9 +19,10 @@
 //
 // A vertex enters a queue once, by its bit in `claims`; queues never hold more than n vertices.
 //
-// The preamble gives: I (ids), O (offsets), A (values of the matrix), Z (values of the vector);
-// multiply and the monoid of common.cuh; ORDERED (0: a plain worklist), POSITIONAL (multiply looks
-// at positions), THREADS (of a block), BATCH.
+// The preamble gives: I (ids), O (offsets), A (values of the matrix), Z (values of the vector), Width
+// (of buckets); multiply and the monoid of common.cuh; ORDERED (0: a plain worklist), POSITIONAL
+// (multiply looks at positions), PARENTS (closure_parents.cuh says what values are then), THREADS
+// (of a block), BATCH.
 //
 // As in search.cu, loading instructions that miss their cache costs more than running them: so
 // functions are not inlined, and find the state in shared memory.
