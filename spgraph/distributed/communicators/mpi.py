@@ -86,8 +86,7 @@ class MpiCommunicator(Communicator):
         self._check_usable()
         self.calls += 1
         self.bytes_sent += sent
-        self._begun = False
-        self._text = f"{name}, {' '.join(map(_brief, facts))}" if facts else name
+        self._text, self._begun = _text(name, *facts), False
         mpi = _mpi()
         try:
             yield
@@ -205,16 +204,13 @@ def _mpi() -> ModuleType:
     return MPI
 
 
-def _brief(fact: object) -> str:
-    """What the message of a call says of a fact: short, and different for different facts."""
-    if isinstance(fact, np.dtype):
-        return _name(fact)
-    if isinstance(fact, list):
-        return f"{len(fact)} sizes #{zlib.crc32(repr(fact).encode()):08x}"
-    return str(fact)
+@functools.lru_cache(maxsize=4096)  # what NumPy says of a type takes longer than a message
+def _text(name: str, *facts: object) -> str:
+    """What the message of a call says of it: short, and different for different facts."""
 
+    def brief(fact: object) -> str:
+        if isinstance(fact, tuple) and len(fact) > 3:  # sizes
+            return f"{len(fact)} sizes #{zlib.crc32(repr(fact).encode()):08x}"
+        return str(fact)
 
-@functools.cache
-def _name(dtype: np.dtype) -> str:
-    """'float64'. Cached, because str(dtype) takes longer than a message."""
-    return str(dtype)
+    return f"{name}, {' '.join(map(brief, facts))}" if facts else name

@@ -89,13 +89,11 @@ class Communicator:
         facts: tuple[object, ...] = ()
         if sizes is not None:
             sizes = check_known_sizes("all_gather", parts, sizes, self.num_shards, self.local)
-            facts = "of", dtype, sizes
+            facts = "of", dtype, tuple(sizes)
         sent = (self.num_shards - 1) * sum(part.nbytes for part in parts)
         with self._call("all_gather", sent, *facts):
             if sizes is None:
-                sizes = [
-                    n for (n,) in self._all_sizes("all_gather", [[x.size] for x in parts], dtype)
-                ]
+                sizes = self._all_sizes("all_gather", [part.size for part in parts], dtype)
             return self._all_gather([flat(part) for part in parts], sizes)
 
     def all_to_all(
@@ -114,9 +112,9 @@ class Communicator:
         sent = sum(part.nbytes for row in parts for part in row) - own
         with self._call("all_to_all", sent):
             if sizes is None or self.compares_sizes:
-                rows = [[part.size for part in row] for row in parts]
-                table = self._all_sizes("all_to_all", rows, dtype)
-                coming = [[row[shard] for row in table] for shard in self.local]
+                leaving = [part.size for row in parts for part in row]
+                every = self._all_sizes("all_to_all", leaving, dtype)
+                coming = [every[shard :: self.num_shards] for shard in self.local]
                 if sizes is not None and coming != sizes:
                     raise self.failure(
                         f"all_to_all: sizes: expected {sizes}, but the others send {coming}"
@@ -162,7 +160,7 @@ class Communicator:
         check_op("reduce_scatter", op, dtype)
         sizes = check_slices("reduce_scatter", parts, sizes, self.num_shards)
         sent = sum(sum(sizes) - sizes[q] for q in self.local) * dtype.itemsize
-        with self._call("reduce_scatter", sent, op, "of", dtype, sizes):
+        with self._call("reduce_scatter", sent, op, "of", dtype, tuple(sizes)):
             return self._reduce_scatter([flat(part) for part in parts], sizes, op)
 
     def broadcast(self, array: Array | None, root: int) -> list[Array]:
@@ -320,16 +318,16 @@ class Communicator:
 
     # --- agreement --------------------------------------------------------------------------------
 
-    def _all_sizes(self, name: str, sizes: list[list[int]], dtype: np.dtype) -> list[list[int]]:
-        """The lists of all shards, of one length; `sizes` are those of the local shards. TypeError
-        if the shards have different types.
+    def _all_sizes(self, name: str, sizes: list[int], dtype: np.dtype) -> list[int]:
+        """The sizes of all shards, in their order; `sizes` are those of the local shards, equally
+        many of each. TypeError if the shards have different types.
         """
         if self._all_local:
             return sizes
-        rows = self._rows(np.array([type_code(dtype), *itertools.chain(*sizes)]))
+        rows = self._rows(np.array([type_code(dtype), *sizes]))
         if (rows[:, 0] != rows[0, 0]).any():
             raise TypeError(f"{name}: expected one type in all shards, got different ones")
-        return rows[:, 1:].reshape(self.num_shards, -1).tolist()
+        return rows[:, 1:].ravel().tolist()
 
     def _described(self, array: Array | None, root: int) -> tuple[tuple[int, ...], np.dtype]:
         """The shape and type of the array of a broadcast, in every process."""
