@@ -11,6 +11,8 @@ from spgraph.containers.annotations import Axis, Dense, DType
 from spgraph.containers.parts import Parts
 from spgraph.containers.sparray.lines import Extreme, extremes, plain, stored, sums
 from spgraph.containers.storage.arrays import Array, array_module, move, on_device, on_its_device
+from spgraph.containers.storage.casting import converted_exactly
+from spgraph.errors import DomainMismatch
 
 
 class Reductions(Parts):
@@ -26,7 +28,8 @@ class Reductions(Parts):
     @on_its_device
     def sum(self, axis: Axis = None, dtype: DType | None = None, out: Dense | None = None) -> Any:
         """The sum: a number, or with `axis` an array; in the type of numpy.sum, or `dtype`. `out`
-        is an array to write it to.
+        is an array to write it to, of a type that takes it: DomainMismatch for integers and a sum
+        of floats, which SciPy cuts off, ValueError for one out of range.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix([[1, 2, 0], [0, 0, 4]])
@@ -128,7 +131,12 @@ def _into(name: str, found: Any, out: Any) -> Any:
         return found
     if out.shape != found.shape:
         raise ValueError(f"{name}: out: expected the shape {found.shape}, got {out.shape}")
-    out[...] = found
+    if not np.can_cast(found.dtype, out.dtype, "same_kind"):
+        raise DomainMismatch(
+            f"{name}: out: expected a type that takes {found.dtype}, got {out.dtype}"
+        )
+    whole = found.dtype.kind in "iu" and out.dtype.kind in "iu"
+    out[...] = converted_exactly(f"{name}: out", found, out.dtype) if whole else found
     return out
 
 
