@@ -149,7 +149,8 @@ def _by_kernel(
     if not block.endswith(b"\n"):
         block += b"\n"
     # no integer has a point: the first line tells that most columns of reals are none of integers
-    point = len(types) > 1 and b"." in block[: block.find(b"\n")]
+    line = block[: block.find(b"\n")]
+    point = len(types) > 1 and b"." in line and not any(mark in line for mark in form.markers)
     given = form.letter, form.markers, form.commas, form.low, form.high[: form.ids]
     for type in types[point:] or ("",):
         if (columns := parse(block, *given, type, _REAL)) is not None:

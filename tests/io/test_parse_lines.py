@@ -90,10 +90,12 @@ def test_reals(written: str) -> None:
         ([10**40, -5], "float64"),
     ],
 )
-def test_integers(values: list[int], kind: str) -> None:
-    text = "".join(f"0 1 {value}\n" for value in values).encode()
+@pytest.mark.parametrize("first", ["", "# 1.5\n", "0 1 7 % 1.5\n"])
+def test_integers(values: list[int], kind: str, first: str) -> None:
+    text = (first + "".join(f"0 1 {value}\n" for value in values)).encode()
     columns = table._by_kernel(LISTS, text, LISTS.values)
     assert columns is not None and columns[2].dtype == kind
+    values = [7] * first.startswith("0") + values
     assert columns[2].tolist() == [float(v) if kind == "float64" else v for v in values]
 
 
