@@ -8,13 +8,17 @@ import functools
 import numpy as np
 
 from spgraph import interrupts
-from spgraph.backends.cuda.entrywise.masks import mask_words, settle, true_indices
+from spgraph.backends.cuda.entrywise.masks import (
+    bits_of,
+    id_type,
+    mask_words,
+    settle,
+    true_indices,
+)
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
 from spgraph.containers.storage.arrays import array_module, words
 from spgraph.semirings import Function
-
-INT32 = np.dtype(np.int32)
 
 
 @jit.on_device
@@ -89,7 +93,7 @@ def _write_few(
         assert mask is not None
         cleared = true_indices(mask)
     clear = jit.kernel("write", "write_clear", text) if cleared.size else None
-    present = jit.NULL if out._bits is None else out._bits
+    present = bits_of(out)
     if out._bits is None and cleared.size > 0:
         present = xp.full(words(out.size), 0xFFFFFFFF, np.uint32)
         if out.size % 32:
@@ -114,11 +118,10 @@ def _write_all(
     w, t = out.to_bitmap(), t.to_bitmap()
     kernel = jit.kernel("write", "write", _program(w, t, accum))
     z_bits = array_module(out._values).empty(words(out.size), np.uint32)
-    w_bits, t_bits = (jit.NULL if v._bits is None else v._bits for v in (w, t))
-    given = (w_bits, w._values, t_bits, t._values, bits, invert, replace, out.size, z_bits)
+    given = (bits_of(w), w._values, bits_of(t), t._values, bits, invert, replace)
     with interrupts.deferred():
         if out.size:
-            jit.sweep(kernel, out.size, *given)
+            jit.sweep(kernel, out.size, *given, out.size, z_bits)
         # the values are written: whatever fails from here on, their bits go with them
         out._become(Vector._of(out.size, w._values, bits=z_bits))
     with contextlib.suppress(MemoryError):  # it is written: only its storage may change from here
@@ -127,8 +130,7 @@ def _write_all(
 
 def _program(w: Vector, t: Vector, accum: Function | None) -> str:
     """The preamble of kernels/write.cu."""
-    ids = INT32 if t._indices is None else t._indices.dtype
-    return preamble.types(N=ids) + write_preamble(w.dtype, t.dtype, accum)
+    return preamble.types(N=id_type(t)) + write_preamble(w.dtype, t.dtype, accum)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -25,21 +25,26 @@ def mask_words(mask: Mask | None) -> tuple[Array, np.uint32]:
     xp = array_module(v._values)
     if v._indices is None and mask.structure:
         return xp.full(words(v.size), 0xFFFFFFFF, np.uint32) if v._bits is None else v._bits, invert
-    ids = np.dtype(np.int32) if v._indices is None else v._indices.dtype
-    text = preamble.types(U=v.dtype, N=ids) + preamble.constants(STRUCTURE=mask.structure)
+    text = preamble.types(U=v.dtype, N=id_type(v)) + preamble.constants(STRUCTURE=mask.structure)
     if v._indices is None:
-        bits = xp.empty(words(v.size), np.uint32)
-        present = jit.NULL if v._bits is None else v._bits
-        jit.sweep(
-            jit.kernel("masks", "mask_values", text), v.size, present, v._values, v.size, bits
-        )
+        bits, kernel = xp.empty(words(v.size), np.uint32), jit.kernel("masks", "mask_values", text)
+        jit.sweep(kernel, v.size, bits_of(v), v._values, v.size, bits)
         return bits, invert
     bits = xp.zeros(words(v.size), np.uint32)
     if v._indices.size:
-        jit.sweep(
-            jit.kernel("masks", "mask_sparse", text), v.nvals, v._indices, v._values, v.nvals, bits
-        )
+        kernel = jit.kernel("masks", "mask_sparse", text)
+        jit.sweep(kernel, v.nvals, v._indices, v._values, v.nvals, bits)
     return bits, invert
+
+
+def bits_of(v: Vector) -> Array:
+    """The bits of a bitmap; none of another Vector."""
+    return jit.NULL if v._bits is None else v._bits
+
+
+def id_type(v: Vector) -> np.dtype:
+    """The type of the ids of a sparse Vector; of another one that of a program that reads none."""
+    return np.dtype(np.int32) if v._indices is None else v._indices.dtype
 
 
 def true_indices(mask: Mask) -> Array:
@@ -51,9 +56,8 @@ def true_indices(mask: Mask) -> Array:
 
 def count_bits(bits: Array) -> int:
     """How many bits are set: one launch and one read back."""
-    text = preamble.types(U=np.dtype(np.uint32), N=np.dtype(np.int32)) + preamble.constants(
-        STRUCTURE=True
-    )
+    text = preamble.types(U=np.dtype(np.uint32), N=np.dtype(np.int32))
+    text += preamble.constants(STRUCTURE=True)
     total = array_module(bits).zeros(1, np.uint64)
     jit.sweep(jit.kernel("masks", "count_bits", text), bits.size, bits, bits.size, total)
     return int(total[0])

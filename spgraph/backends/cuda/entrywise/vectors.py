@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.entrywise.masked_write import write
-from spgraph.backends.cuda.entrywise.masks import settle
+from spgraph.backends.cuda.entrywise.masks import bits_of, id_type, settle
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, unpack_bits, words
 from spgraph.semirings import Function, TypedMonoid, binary, cuda_literal
 from spgraph.semirings import monoid as monoids
 
-INT32 = np.dtype(np.int32)
 # the most partial sums of a reduction; the same on every device, so that the order of additions is
 # the same too
 PARTIALS = 1024
@@ -42,7 +41,7 @@ def ewise(
         v = _at(v, u._indices)
     elif not union and v._indices is not None and u._indices is None:
         u = _at(u, v._indices)
-    ids = INT32 if u._indices is None else u._indices.dtype
+    ids = id_type(u)
     text = preamble.types(U=u.dtype, V=v.dtype, N=ids)
     text += ewise_preamble(op, union, alpha is not None)
     scalars = other_operands(op, alpha, beta)
@@ -66,7 +65,7 @@ def ewise(
     full = (u._bits is None and v._bits is None) or (union and (u._bits is None or v._bits is None))
     z_bits = jit.NULL if full else xp.empty(words(size), np.uint32)
     z = xp.empty(size, op.result)
-    jit.sweep(kernel, size, _bits(u), u._values, _bits(v), v._values, *scalars, size, z_bits, z)
+    jit.sweep(kernel, size, bits_of(u), u._values, bits_of(v), v._values, *scalars, size, z_bits, z)
     return Vector._of(size, z) if full else settle(Vector._of(size, z, bits=z_bits))
 
 
@@ -76,14 +75,15 @@ def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
     i, 0, scalar) ('index').
     """
     scalar = _scalar(scalar)
-    ids = INT32 if u._indices is None else u._indices.dtype
-    text = preamble.types(U=u.dtype, S=scalar.dtype, Z=op.result, N=ids) + call(op, kind, op.result)
+    text = preamble.types(U=u.dtype, S=scalar.dtype, Z=op.result, N=id_type(u)) + call(
+        op, kind, op.result
+    )
     kernel = jit.kernel("apply", "apply", text)
     count = u._values.size
     z = array_module(u._values).empty(count, op.result)
     if count:
         given = jit.NULL if u._indices is None else u._indices
-        jit.sweep(kernel, count, given, _bits(u), u._values, scalar, count, z)
+        jit.sweep(kernel, count, given, bits_of(u), u._values, scalar, count, z)
     if u._indices is not None:
         return Vector._of(u.size, z, indices=u._indices.copy())
     bits = None if u._bits is None else u._bits.copy()
@@ -95,8 +95,9 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
     """The entries for which op(x, i, 0, thunk) is true."""
     thunk = _scalar(thunk)
     xp = array_module(u._values)
-    ids = INT32 if u._indices is None else u._indices.dtype
-    text = preamble.types(U=u.dtype, S=thunk.dtype, N=ids) + call(op, "index", np.dtype(bool))
+    text = preamble.types(U=u.dtype, S=thunk.dtype, N=id_type(u)) + call(
+        op, "index", np.dtype(bool)
+    )
     if u._indices is not None:
         kernel = jit.kernel("select", "select_sparse", text)
         if u.nvals == 0:
@@ -107,7 +108,7 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
         return Vector._of(u.size, u._values[found], indices=u._indices[found])._conform()
     kernel = jit.kernel("select", "select", text)
     z_bits, z = xp.empty(words(u.size), np.uint32), xp.empty(u.size, u.dtype)
-    jit.sweep(kernel, u.size, _bits(u), u._values, thunk, u.size, z_bits, z)
+    jit.sweep(kernel, u.size, bits_of(u), u._values, thunk, u.size, z_bits, z)
     return settle(Vector._of(u.size, z, bits=z_bits))
 
 
@@ -126,7 +127,7 @@ def reduce(u: Vector, monoid: TypedMonoid) -> Any:
     count = u._values.size
     partial = xp.empty(min(PARTIALS, -(-count // jit.BLOCK)), monoid.dtype)
     total = xp.empty(1, monoid.dtype)
-    jit.launch(first, partial.size * jit.BLOCK, _bits(u), u._values, count, partial)
+    jit.launch(first, partial.size * jit.BLOCK, bits_of(u), u._values, count, partial)
     jit.launch(second, jit.BLOCK, jit.NULL, partial, partial.size, total)
     return monoid.dtype.type(total.tolist()[0])
 
@@ -136,14 +137,14 @@ def extract(u: Vector, indices: Array) -> Vector:
     """t[k] = u[indices[k]] where that holds an entry."""
     xp, count = array_module(u._values), indices.size
     indices = xp.ascontiguousarray(indices)
-    ids = INT32 if u._indices is None else u._indices.dtype
+    ids = id_type(u)
     text = preamble.types(U=u.dtype, N=ids, J=indices.dtype)
     if u._indices is None:
         kernel = jit.kernel("extract", "extract", text)
         z_bits = jit.NULL if u._bits is None else xp.empty(words(count), np.uint32)
         z = xp.empty(count, u.dtype)
         if count:
-            jit.sweep(kernel, count, _bits(u), u._values, indices, count, z_bits, z)
+            jit.sweep(kernel, count, bits_of(u), u._values, indices, count, z_bits, z)
         t = Vector._of(count, z, bits=None if u._bits is None else z_bits)
         return settle(t)
     kernel = jit.kernel("extract", "extract_sparse", text)
@@ -300,10 +301,6 @@ def fold_preamble(op: Function, values: np.dtype, starts: np.dtype, dtype: np.dt
 def _scalar(value: Any) -> Any:
     """A NumPy scalar, which CuPy passes to a kernel as its type; 0 where there is none."""
     return np.asarray(0 if value is None else value)[()]
-
-
-def _bits(v: Vector) -> Array:
-    return jit.NULL if v._bits is None else v._bits
 
 
 def _at(v: Vector, indices: Array) -> Vector:

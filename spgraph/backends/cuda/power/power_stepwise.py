@@ -25,13 +25,7 @@ from spgraph.backends.shards import Steps
 from spgraph.backends.shards.buffers import Buffers
 from spgraph.backends.shards.power import SUMS, Arguments
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import (
-    Array,
-    address,
-    array_module,
-    import_cupy,
-    index_dtype,
-)
+from spgraph.containers.storage.arrays import Array, address, array_module, import_cupy, index_dtype
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/power_sums.cuh

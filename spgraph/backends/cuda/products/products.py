@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, mask_words, settle
+from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, bits_of, mask_words, settle
 from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.products.row_bins import RowBins, row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
@@ -114,9 +114,8 @@ def gather_rows(
         settled, hits = xp.zeros(bins.split, np.uint32), xp.empty(pieces, bool)
         partial = xp.empty(pieces, z.dtype)
     warps = pieces + bins.wide + -(-bins.narrow // 4) + -(-bins.single // 32)
-    u_bits = jit.NULL if u._bits is None else u._bits
     if warps:
-        given = *arrays, u_bits, u._values, bits, invert
+        given = *arrays, bits_of(u), u._values, bits, invert
         counts = bins.rows, bins.split, pieces, bins.wide, bins.narrow, bins.single
         of_pieces = bins.piece_row, bins.piece_first, settled, hits, partial
         jit.launch(product, 32 * warps, *given, *counts, *of_pieces, z_bits, z)
