@@ -114,7 +114,7 @@ def written(value: Any, into: Any) -> Any:
 
 def _of_list(value: Any, dtype: np.dtype) -> np.ndarray:
     """Python's numbers as an array that may be written into `dtype` if each of them may."""
-    array = np.asarray(value)
+    array: Any = as_array("[]", value)
     if array.size == 0:
         return array.astype(dtype)  # of NumPy's own type it would be of floats
     signed = array.dtype.kind == "i" and dtype.kind == "u"

@@ -141,6 +141,10 @@ def test_lists_of_masked_arrays_are_refused() -> None:
             Matrix.from_dense(rows)
     with pytest.raises(DomainMismatch, match="expected an array without a mask"):
         Vector([hidden[0], hidden[1]])
+    v = Vector.empty(2)
+    with pytest.raises(DomainMismatch, match=r"\[\]: expected an array without a mask"):
+        v[:] = [hidden[0], hidden[1]]
+    assert v.nvals == 0
 
 
 @pytest.mark.parametrize("index", [0.5, 1.0, True, [1], np.float64(1), "1", None])
