@@ -198,7 +198,7 @@ def _checked(
         raise DomainMismatch(f"power: step: expected a Step, got {type(step).__name__}")
     for name in ("factor", "keep", "teleport", "dangling", "restart"):
         number = getattr(step, name)
-        real = isinstance(number, int | float | np.integer | np.floating)
+        real = type(number) is float or isinstance(number, int | float | np.integer | np.floating)
         if not real and not (name == "restart" and isinstance(number, Vector)):
             raise DomainMismatch(f"power: step.{name}: expected a number, got {number!r}")
     if len(step.hops) not in (1, 2):

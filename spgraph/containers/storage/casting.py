@@ -113,6 +113,9 @@ def differs(values: Array, missing: Any) -> Array:
     DomainMismatch for what is no number, which NumPy finds equal to none, or compares piece by
     piece.
     """
+    plain = type(values) is np.ndarray and values.dtype.kind in "biuf"
+    if plain and type(missing) is int:  # which NumPy compares exactly
+        return values != missing
     given = as_array("missing", missing)  # refuses numpy.ma.masked
     if not isinstance(missing, int) and (given.ndim or given.dtype.kind not in "biuf"):
         raise DomainMismatch(f"missing: expected a real number or None, got {missing!r}")
