@@ -1,1 +1,1 @@
-"""Timed runs: `python -m benchmarks.bfs_cpu` and the like, from the top of the checkout."""
+"""Timed runs: `python -m benchmarks.cpu.bfs` and the like, from the top of the checkout."""

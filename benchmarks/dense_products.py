@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import arguments, gpu_clock, graphs, machine, rows
+from benchmarks.measuring import arguments, gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import array_module, import_cupy
 
 DEFAULT = {

@@ -11,7 +11,8 @@ import argparse
 import importlib.util
 import pathlib
 
-from benchmarks import arguments, renew
+from benchmarks import renew
+from benchmarks.measuring import arguments
 
 LIBRARIES = {
     "cpu": {"SciPy": "scipy", "NetworKit": "networkit", "igraph": "igraph"}

@@ -16,9 +16,8 @@ import tempfile
 from typing import Any
 
 import spgraph.cli
-from benchmarks import machine, rows
-
-HERE = pathlib.Path(__file__).parent
+from benchmarks.measuring import machine, rows
+from benchmarks.measuring.arguments import RESULTS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
     entry["results"] = (graph500_rows if given.suite == "graph500" else gap_rows)(found, device)
     kind = f"{given.suite}_{'gpu' if device == 'cuda' else 'cpu'}"
     today = datetime.datetime.now(datetime.UTC).date()
-    output = given.output or HERE / "results" / f"{kind}_{today}.json"
+    output = given.output or RESULTS / f"{kind}_{today}.json"
     result = joined(output, {"benchmark": kind, **facts, "unit": "ms", "runs": {}})
     add(result["runs"], name_of(found), entry)
     machine.write(output, result)

@@ -23,8 +23,8 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from benchmarks import machine, rows
-from benchmarks.arguments import RESULTS, ROOT, free
+from benchmarks.measuring import machine, rows
+from benchmarks.measuring.arguments import RESULTS, ROOT, free
 
 
 class Part(NamedTuple):
@@ -52,27 +52,27 @@ SLOW_TO_VERIFY = "--kernel cc --kernel bc --kernel tc"  # by SciPy and NumPy on 
 SCALED = "rmat_n19_256,rmat_n19_512,rmat_n20_256,kron_g500-logn21,rmat_n24_32"
 # what the documents show comes first
 PARTS = (
-    Part("bfs_cpu", "cpu", 150, "benchmarks.bfs_cpu --sources 4 --calls 3 OPTIONS", DATA),
-    Part("algorithms_cpu", "cpu", 120, "benchmarks.algorithms_cpu --rounds 4 OPTIONS", DATA),
-    Part("operations_cpu", "cpu", 240, "benchmarks.operations_cpu --rounds 3 OPTIONS"),
-    Part("csgraph_cpu", "cpu", 200, "benchmarks.csgraph_cpu --rounds 2 OPTIONS", DATA),
+    Part("bfs_cpu", "cpu", 150, "benchmarks.cpu.bfs --sources 4 --calls 3 OPTIONS", DATA),
+    Part("algorithms_cpu", "cpu", 120, "benchmarks.cpu.algorithms --rounds 4 OPTIONS", DATA),
+    Part("operations_cpu", "cpu", 240, "benchmarks.cpu.operations --rounds 3 OPTIONS"),
+    Part("csgraph_cpu", "cpu", 200, "benchmarks.cpu.csgraph --rounds 2 OPTIONS", DATA),
     Part(
         "building_cpu",
         "cpu",
         120,
-        "benchmarks.building_cpu --entries 5000000 --rounds 3 OPTIONS",
+        "benchmarks.cpu.building --entries 5000000 --rounds 3 OPTIONS",
         ("data",),
     ),
     Part("graph500_cpu", "cpu", 90, "benchmarks record OPTIONS graph500 --scale 18"),
     Part("gap_cpu", "cpu", 90, "benchmarks record OPTIONS gap kron --scale 16"),
-    Part("gapbs_cpu", "cpu", 600, "benchmarks.gapbs_cpu OPTIONS", ("data", "graphs", "gapbs")),
-    Part("bfs_gpu", "gpu", 75, f"benchmarks.bfs_gpu {ON_ONE} OPTIONS", PEERS),
-    Part("algorithms_gpu", "gpu", 90, f"benchmarks.algorithms_gpu {ON_ONE} OPTIONS", PEERS),
-    Part("operations_gpu", "gpu", 45, "benchmarks.operations_gpu OPTIONS"),
+    Part("gapbs_cpu", "cpu", 600, "benchmarks.cpu.gapbs OPTIONS", ("data", "graphs", "gapbs")),
+    Part("bfs_gpu", "gpu", 75, f"benchmarks.gpu.bfs {ON_ONE} OPTIONS", PEERS),
+    Part("algorithms_gpu", "gpu", 90, f"benchmarks.gpu.algorithms {ON_ONE} OPTIONS", PEERS),
+    Part("operations_gpu", "gpu", 45, "benchmarks.gpu.operations OPTIONS"),
     Part("seeds_gpu", "gpu", 110, "benchmarks seeds --calls 3 --ablate OPTIONS"),
     Part(
         *("host_storage_gpu", "gpu", 40),
-        "benchmarks.host_storage_gpu --graphs kron21 --calls 3 OPTIONS",
+        "benchmarks.gpu.host_storage --graphs kron21 --calls 3 OPTIONS",
     ),
     Part(
         *("dense_products_gpu", "gpu", 60),
@@ -87,7 +87,7 @@ PARTS = (
         70,
         "benchmarks record OPTIONS graph500 --scale 26 --trace --device cuda",
     ),
-    Part("distributed_gpu", "gpus", 130, f"benchmarks.distributed_gpu {ON_TWO} OPTIONS"),
+    Part("distributed_gpu", "gpus", 130, f"benchmarks.gpu.distributed {ON_TWO} OPTIONS"),
     Part(
         *("graph500_gpu of two", "gpus", 70),
         "benchmarks record OPTIONS graph500 --scale 27 --gpus 2 --trace",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import figures, speed_tables
+from benchmarks.pages import figures, speed_tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spgraph as sg
-from benchmarks import arguments, costs, graphs, machine, rows
+from benchmarks.measuring import arguments, costs, graphs, machine, rows
 
 PUBLISHED = pathlib.Path(__file__).with_name("published.json")
 GRAPHS = (

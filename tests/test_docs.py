@@ -23,7 +23,7 @@ import pytest
 import scipy.sparse
 
 import spgraph
-from benchmarks import figures, speed_tables, tables
+from benchmarks.pages import figures, speed_tables, tables
 from spgraph import cli
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from benchmarks import machine, rows, speed_tables, tables
+from benchmarks.measuring import machine, rows
+from benchmarks.pages import speed_tables, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     arguments = ["--graphs", "kron8,road_NY", "--sources", "2", "--calls", "3"]
     places = ["--data", str(folder), "-o", str(folder / "out" / "bfs_cpu.json")]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.bfs_cpu", "--no-first-call", *arguments, *places],
+        [sys.executable, "-m", "benchmarks.cpu.bfs", "--no-first-call", *arguments, *places],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
@@ -45,7 +46,7 @@ def test_result_says_what_was_measured_and_where(run: dict[str, Any]) -> None:
     assert {"cpu", "cores", "load_average", "system", "gpu"} <= run["machine"].keys()
     assert {"python", "spgraph", "numpy", "scipy", "numba"} <= run["versions"].keys()
     assert run["source"].keys() == {"commit", "dirty"}
-    assert run["command"].startswith("python -m benchmarks.bfs_cpu --no-first-call --graphs kron8")
+    assert run["command"].startswith("python -m benchmarks.cpu.bfs --no-first-call --graphs kron8")
     assert "missing" in run["graphs"]["road_NY"]
 
 
@@ -142,7 +143,7 @@ def measured(
     """The result file of a run in this process."""
     monkeypatch.setattr(machine, "others_cores", lambda: 0.0)  # which takes a second
     monkeypatch.setattr(sys, "argv", [module, *arguments, "-o", str(output)])
-    importlib.import_module(f"benchmarks.{module}").main()
+    importlib.import_module(f"benchmarks.cpu.{module.removesuffix('_cpu')}").main()
     return json.loads(output.read_text())
 
 
@@ -170,9 +171,9 @@ def test_building_agrees_with_its_peers(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_first_call_measures_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    first_call = importlib.import_module("benchmarks.first_call")
+    first_call = importlib.import_module("benchmarks.measuring.first_call")
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.first_call", "cpu", "levels"],
+        [sys.executable, "-m", "benchmarks.measuring.first_call", "cpu", "levels"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -198,7 +199,7 @@ def test_tree_checks_find_the_fault(
     level: list[int], parent: list[int], fault: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    tree_checks = importlib.import_module("benchmarks.tree_checks")
+    tree_checks = importlib.import_module("benchmarks.measuring.tree_checks")
     monkeypatch.setattr(tree_checks, "STEP", 3)  # so that a row is cut
     # 0 - 1, 0 - 2, 1 - 3, 2 - 3
     A = sg.Matrix.from_coo([0, 0, 1, 1, 2, 2, 3, 3], [1, 2, 0, 3, 0, 3, 1, 2])

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import spgraph.cli
-from benchmarks import figures, machine, report, rows, speed_tables
+from benchmarks import report
 from benchmarks.__main__ import main
 from benchmarks.compare import cells
+from benchmarks.measuring import machine, rows
+from benchmarks.pages import figures, speed_tables
 from spgraph.backends.cuda.runtime import offline
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from benchmarks import machine, rows
+from benchmarks.cpu import gapbs_programs
+from benchmarks.measuring import machine, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 # what a program of GAPBS prints, and its dump: here of one call from the second source
@@ -28,7 +29,7 @@ printf '\\001\\0\\0\\0\\002\\0\\0\\0\\002\\0\\0\\0' > "$GAP_DUMP"
 @pytest.fixture
 def gapbs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT))
-    return importlib.import_module("benchmarks.gapbs")
+    return gapbs_programs
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_levels_of_parents(gapbs: ModuleType) -> None:
 
 
 def test_summary_takes_cells_of_a_millisecond(gapbs: ModuleType) -> None:
-    cpu = importlib.import_module("benchmarks.gapbs_cpu")
+    cpu = importlib.import_module("benchmarks.cpu.gapbs")
     systems = {
         "spgraph": rows.statistics([2.0, 4.0]),
         "spgraph parents": rows.statistics([0.5]),
@@ -102,7 +103,7 @@ class Answers:
         self.A = A
 
     def fastest(self, kernel: str, sources: list[int], threads: int) -> Any:
-        return importlib.import_module("benchmarks.gapbs").Program("o3", kernel, ())
+        return gapbs_programs.Program("o3", kernel, ())
 
     def run(self, program: Any, kernel: str, sources: list[int], calls: int, threads: int) -> Any:
         last = sources[(calls - 1) % len(sources)]
@@ -111,18 +112,18 @@ class Answers:
             "cc": lambda: sg.connected_components(self.A).to_numpy(),
             "tc": lambda: sg.triangle_count(self.A) + 1,
         }[kernel]()
-        return importlib.import_module("benchmarks.gapbs").Run([1.0] * calls, result, 5000)
+        return gapbs_programs.Run([1.0] * calls, result, 5000)
 
 
 def test_every_row_is_complete(
     gapbs: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two conditions of three tasks; a wrong answer is not timed."""
-    cpu = importlib.import_module("benchmarks.gapbs_cpu")
+    cpu = importlib.import_module("benchmarks.cpu.gapbs")
     monkeypatch.setattr(gapbs, "Suite", Answers)
     monkeypatch.setattr(cpu, "use_threads", lambda threads: None)
     monkeypatch.setattr(cpu, "PAUSE", 0)
-    monkeypatch.setattr(cpu.gapbs, "endless_loops", lambda count: contextlib.nullcontext())
+    monkeypatch.setattr(cpu.gapbs_programs, "endless_loops", lambda count: contextlib.nullcontext())
     options = argparse.Namespace(data=tmp_path, threads=[1], loaded="kron8", processors=[0])
     vars(options).update(builds=tmp_path, tasks="bfs,components,triangles", seconds=1e-4)
     entry = cpu.measure("kron8", options)

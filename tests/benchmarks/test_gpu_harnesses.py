@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from benchmarks import compare, graphs, machine, rows, scaling, speed_tables, tables
+from benchmarks import compare
+from benchmarks.measuring import graphs, machine, rows
+from benchmarks.pages import scaling, speed_tables, tables
 from spgraph.containers.storage import arrays
 
 
@@ -81,16 +83,19 @@ class Cupy:
         return getattr(np, name)
 
 
+ON_GPU = ("algorithms", "bfs", "operations", "distributed")
+
+
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy, load = Cupy(), graphs.load
     monkeypatch.setattr(machine, "others_cores", lambda: 0.0)  # which takes a second
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(arrays, "import_cupy", lambda: cupy)
-    for name in ("gpu_clock", "algorithms_gpu", "bfs_gpu", "operations_gpu", "distributed_gpu"):
+    for name in ("measuring.gpu_clock", *(f"gpu.{name}" for name in ON_GPU)):
         module = importlib.import_module(f"benchmarks.{name}")
         monkeypatch.setattr(module, "import_cupy", lambda: cupy)
-    host = importlib.import_module("benchmarks.host_storage_gpu")
+    host = importlib.import_module("benchmarks.gpu.host_storage")
     monkeypatch.setattr(host, "import_cupy", lambda: cupy)
     monkeypatch.setattr(graphs, "load", lambda name, data, device: load(name, data, "cpu"))
     monkeypatch.setattr(sg.Vector, "to_cupy", lambda v, **given: v.to_numpy(**given))
@@ -101,7 +106,7 @@ def measured(
     name: str, output: Path, monkeypatch: pytest.MonkeyPatch, *words: str
 ) -> dict[str, Any]:
     """The result file of a run, every row of which is complete."""
-    module = importlib.import_module(f"benchmarks.{name}")
+    module = importlib.import_module(name)
     monkeypatch.setattr(sys, "argv", [name, *words, "-o", str(output)])
     module.main()
     result = json.loads(output.read_text())
@@ -119,15 +124,15 @@ def no_faults(result: dict[str, Any]) -> None:
 def test_beside_cugraph(
     name: str, no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = importlib.import_module("benchmarks.cugraph_process")
-    peer = importlib.import_module(f"benchmarks.{name}_cugraph")
+    process = importlib.import_module("benchmarks.gpu.cugraph_process")
+    peer = importlib.import_module(f"benchmarks.gpu.{name}_cugraph")
     monkeypatch.setattr(process, "run", lambda *given: None)
     monkeypatch.setattr(peer, "graph_of", lambda A, *given, **more: A)
     monkeypatch.setattr(graphs, "KRONECKER", {"kron21": (7, 16)})
     file = tmp_path / f"{name}_gpu_2026-01-01.json"
     words = ["--graphs", "kron21", "--sources", "2", "--calls", "2"]
     words += ["--no-first-call"] if name == "bfs" else []
-    result = measured(f"{name}_gpu", file, monkeypatch, *words)
+    result = measured(f"benchmarks.gpu.{name}", file, monkeypatch, *words)
     no_faults(result)
     options = argparse.Namespace(data=tmp_path, calls=2)
     entry = result["graphs"]["kron21"]
@@ -171,12 +176,12 @@ class Cugraph:
 
 
 def test_operations(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    operations = importlib.import_module("benchmarks.operations_gpu")
+    operations = importlib.import_module("benchmarks.gpu.operations")
     monkeypatch.setattr(operations, "PUSHED", 500)
     monkeypatch.setattr(graphs, "KRONECKER", {"kron21": (7, 16)})
     file = tmp_path / "operations_gpu_2026-01-01.json"
     words = ["--graphs", "kron21,road_NY", "--data", str(tmp_path), "--calls", "2"]
-    result = measured("operations_gpu", file, monkeypatch, *words)
+    result = measured("benchmarks.gpu.operations", file, monkeypatch, *words)
     assert "missing" in result["graphs"].pop("road_NY")
     no_faults(result)
     assert len(result["graphs"]["kron21"]["tasks"]) == 12
@@ -187,7 +192,7 @@ def test_dense_products(no_gpu: None, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(dense, "import_cupy", Cupy)
     file = tmp_path / "dense_products_gpu_2026-01-01.json"
     words = ["--device", "cuda", "--graphs", "kron8:8:9", "--types", "float32", "--calls", "2"]
-    no_faults(measured("dense_products", file, monkeypatch, *words))
+    no_faults(measured("benchmarks.dense_products", file, monkeypatch, *words))
 
 
 class Streamed(sg.Matrix):
@@ -203,7 +208,7 @@ class Streamed(sg.Matrix):
 
 
 def test_host_storage(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    host = importlib.import_module("benchmarks.host_storage_gpu")
+    host = importlib.import_module("benchmarks.gpu.host_storage")
     monkeypatch.setattr(host, "bus_rate", lambda S: 1000.0)
 
     def to(A: sg.Matrix, device: str, **given: Any) -> sg.Matrix:
@@ -212,7 +217,8 @@ def test_host_storage(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(sg.Matrix, "to", to)
     file = tmp_path / "host_storage_gpu_2026-01-01.json"
-    result = measured("host_storage_gpu", file, monkeypatch, "--graphs", "kron8", "--calls", "2")
+    words = ["--graphs", "kron8", "--calls", "2"]
+    result = measured("benchmarks.gpu.host_storage", file, monkeypatch, *words)
     no_faults(result)
     task = result["graphs"]["kron8"]["tasks"]["mxv"]
     assert task["ratio"] == pytest.approx(task["median"] / task["bus_ms"], rel=0.01)
@@ -220,7 +226,7 @@ def test_host_storage(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_several_gpus(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers, rows and costs of one device and of two, and what the page makes of them."""
-    several = importlib.import_module("benchmarks.distributed_gpu")
+    several = importlib.import_module("benchmarks.gpu.distributed")
 
     def graph(name: str, devices: list[str], given: dict[str, Any]) -> Any:
         return graphs.load("kron8", tmp_path, "cpu").distribute(len(devices))
@@ -229,7 +235,8 @@ def test_several_gpus(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(several, "GRAPHS", {"kron24_16": (8, 16)})
     file = tmp_path / "distributed_gpu_2026-01-01.json"
     words = ["--graphs", "kron24_16,grid1000", "--devices", "1,2", "--exchange", "peer,nccl"]
-    result = measured("distributed_gpu", file, monkeypatch, *words, "--sources", "2", "--calls=2")
+    words += ["--sources", "2", "--calls", "2"]
+    result = measured("benchmarks.gpu.distributed", file, monkeypatch, *words)
     assert not result["faults"]
     found = {
         (row["algorithm"], row["devices"]): row.get("cost")

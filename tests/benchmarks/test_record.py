@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks import compare, machine, record, rows, scaling, speed_tables, tables
+from benchmarks import compare, record
 from benchmarks.__main__ import main
+from benchmarks.measuring import machine, rows
+from benchmarks.pages import scaling, speed_tables, tables
 
 COMMIT = "0123456789"
 

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks import __main__, arguments, gapbs, renew, speed_tables
+from benchmarks import __main__, renew
+from benchmarks.cpu import gapbs_programs
+from benchmarks.measuring import arguments
+from benchmarks.pages import speed_tables
 from spgraph.cli import gap, graph500
 
 # writes a result as a benchmark does, or fails, or does not end
@@ -97,7 +100,7 @@ def test_the_benchmarks_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any("," in part.name for part in renew.PARTS)  # names are given with commas between
     shown = {*speed_tables.TABLES, "graph500_gpu", "graph500_cpu", "gap_gpu", "gap_cpu"}
     suites = {"graph500": graph500.command, "gap": gap.command}
-    monkeypatch.setattr(gapbs, "missing", lambda builds: None)
+    monkeypatch.setattr(gapbs_programs, "missing", lambda builds: None)
     for part in renew.PARTS:
         assert part.kind in shown
         module, *words = renew.command(part, Path("out.json"), options)

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import spgraph as sg
-from benchmarks import compare, machine, rows, seeds, seeds_tables, tables
+from benchmarks import compare, seeds
+from benchmarks.measuring import machine, rows
+from benchmarks.pages import seeds_tables, tables
 
 TASKS = {"bfs", "bfs push", "sssp", "betweenness", "components", "pagerank"}
 

@@ -276,7 +276,7 @@ def check(
     commit: str | None,
 ) -> int:
     """Run the chosen tests under each tool and write the result; 0 where nothing was found."""
-    from benchmarks import machine
+    from benchmarks.measuring import machine
 
     launched: dict[str, list[str]] = {}
     times: dict[str, float] = {}

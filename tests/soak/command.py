@@ -128,7 +128,7 @@ class Soak:
         if self.asked.output is None:
             return
         sys.path.insert(0, str(ROOT))
-        from benchmarks import machine
+        from benchmarks.measuring import machine
 
         place = {"device": self.place.device, "shards": self.place.shards}
         peer = self.place.device == "cpu" or peer_is_there()

@@ -1,6 +1,6 @@
 """cuGraph's algorithms on the graphs and sources of a file that algorithms_gpu.py wrote.
 
-usage: python -m benchmarks.algorithms_cugraph FILE.json --data DIR
+usage: python -m benchmarks.gpu.algorithms_cugraph FILE.json --data DIR
 
 The times go into FILE; an answer that differs from spgraph's is reported in their place. cuGraph
 takes weights as float32. Its PageRank runs exactly 20 and 40 iterations with a tolerance of 0.
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import graphs, rows
-from benchmarks.cugraph_process import graph_of, main, wall_ms
+from benchmarks.gpu.cugraph_process import graph_of, main, wall_ms
+from benchmarks.measuring import graphs, rows
 
 
 def measure(

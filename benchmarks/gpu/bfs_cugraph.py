@@ -1,6 +1,6 @@
 """cuGraph's breadth-first search on the graphs and sources of a file that bfs_gpu.py wrote.
 
-usage: python -m benchmarks.bfs_cugraph FILE.json --data DIR
+usage: python -m benchmarks.gpu.bfs_cugraph FILE.json --data DIR
 
 The times go into FILE. Each search is timed with and without direction switching, and the faster of
 the two stands for cuGraph. Its answers are compared with spgraph's by the number of vertices
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import graphs, rows
-from benchmarks.cugraph_process import graph_of, main, wall_ms
+from benchmarks.gpu.cugraph_process import graph_of, main, wall_ms
+from benchmarks.measuring import graphs, rows
 
 
 def measure(

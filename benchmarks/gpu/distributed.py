@@ -1,6 +1,6 @@
 """Algorithms on 1, 2 and 4 GPUs of one node, in one run.
 
-usage: python -m benchmarks.distributed_gpu [--graphs NAMES] [--devices 1,2,4] [-o FILE]
+usage: python -m benchmarks.gpu.distributed [--graphs NAMES] [--devices 1,2,4] [-o FILE]
 
 Whole calls, warm, wall time with all devices synchronised: the median over the sources of the
 median of the calls. One GPU is a plain Matrix on it, several are `distribute`d shards, once with
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import arguments, costs, graphs, machine, rows
+from benchmarks.measuring import arguments, costs, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.distributed import DistributedMatrix, from_recipe
 from spgraph.iterations import search

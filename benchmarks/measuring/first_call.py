@@ -1,6 +1,6 @@
 """Time to the first result of a process: what compilation costs, cold and from the disk.
 
-usage: python -m benchmarks.first_call cpu|cuda levels|parents     (prints one line of JSON)
+usage: python -m benchmarks.measuring.first_call cpu|cuda levels|parents   (prints a line of JSON)
 
 `measure` runs this twice in processes of their own, first over empty caches, then over those that
 the first run has filled.
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 from typing import Any
+
+from benchmarks.measuring.arguments import ROOT
 
 # on the CPU the first call imports Numba: part of its time, and said apart as well
 FIELDS = ("import_s", "numba_import_s", "first_call_s", "second_call_s")
@@ -52,7 +53,7 @@ def _measure_once(device: str, result: str, folder: str) -> dict[str, Any]:
     environment = dict(os.environ, SPGRAPH_CACHE_DIR=folder, CUPY_CACHE_DIR=f"{folder}/cupy")
     done = subprocess.run(
         [sys.executable, "-m", __spec__.name, device, result],
-        cwd=pathlib.Path(__file__).parent.parent,
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,

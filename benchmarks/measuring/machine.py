@@ -1,6 +1,6 @@
 """The facts beside every measured number: machine, versions, commit, command, date; result files.
 
-usage: python -m benchmarks.machine
+usage: python -m benchmarks.measuring.machine
 
 Neither host names nor absolute paths are among them, so that a result file can be published.
 """
@@ -19,6 +19,8 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any
+
+from benchmarks.measuring.arguments import ROOT
 
 # what a result may depend on, by the names that PyPI knows
 PACKAGES = (
@@ -181,9 +183,8 @@ def _source(commit: str | None) -> dict[str, Any]:
 
 def _output(*command: str) -> str:
     """What a command prints; nothing where it fails or is not there."""
-    folder = pathlib.Path(__file__).parent.parent
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

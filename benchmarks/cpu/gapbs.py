@@ -1,10 +1,10 @@
 """The algorithms on the CPU beside GAPBS, on one thread, on several, and beside other work.
 
-usage: python -m benchmarks.gapbs_cpu BUILDS [--graphs kron18,...] [--processors 0,1] [-o FILE]
+usage: python -m benchmarks.cpu.gapbs BUILDS [--graphs kron18,...] [--processors 0,1] [-o FILE]
 
-BUILDS is a folder of builds of GAPBS (`gapbs.py` beside this file says which and how they are
-made); of its builds, variants and deltas the fastest in a first try on all threads counts. SciPy
-takes part in searches and components. The process and all that it starts are pinned to the
+BUILDS is a folder of builds of GAPBS (`gapbs_programs.py` beside this file says which and how they
+are made); of its builds, variants and deltas the fastest in a first try on all threads counts.
+SciPy takes part in searches and components. The process and all that it starts are pinned to the
 processors. Conditions: each number of threads of --threads alone, and the largest beside as many
 endless loops as there are processors, on the graphs of --loaded. In every cell, which is a task on
 a graph under a condition, each system's answer is compared before it is timed, then the systems
@@ -31,8 +31,9 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from benchmarks import arguments, gapbs, graphs, machine, rows
-from benchmarks.algorithms_cpu import least_members
+from benchmarks.cpu import gapbs_programs
+from benchmarks.cpu.algorithms import least_members
+from benchmarks.measuring import arguments, graphs, machine, rows
 from spgraph.backends.cpu.runtime import pool
 
 GRAPHS = (
@@ -45,7 +46,7 @@ SLOW = 300.0  # where a call takes so many milliseconds there is one turn, and n
 # a cell of at least this many milliseconds counts in the geometric mean
 COUNTS = 1.0
 # |x - y| <= 2 * 0.85**20 for ranks of 20 steps from the same start, which go to the same limit
-RANKS_MAY_DIFFER = 2 * 2 * 0.85**gapbs.ITERATIONS
+RANKS_MAY_DIFFER = 2 * 2 * 0.85**gapbs_programs.ITERATIONS
 
 
 class Cell(NamedTuple):
@@ -93,7 +94,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.25, help="aimed at, a system and turn")
     options = parser.parse_args()
     options.builds = options.builds.resolve()
-    reason = gapbs.missing(options.builds)
+    reason = gapbs_programs.missing(options.builds)
     if reason:
         parser.error(f"BUILDS: {reason}")
     options.threads = sorted(int(number) for number in options.threads.split(","))
@@ -113,7 +114,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     if name in options.loaded.split(","):
         conditions.append((options.threads[-1], True))
     with tempfile.TemporaryDirectory() as folder:
-        suite = gapbs.Suite(options.builds, pathlib.Path(folder), A, W)
+        suite = gapbs_programs.Suite(options.builds, pathlib.Path(folder), A, W)
         for task in options.tasks.split(","):
             cell = TASKS[task](A, W, sources)
             if cell.kernel == "tc" and suite.directed:
@@ -122,7 +123,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
             for threads, loaded in conditions:
                 use_threads(threads)
                 number = len(options.processors) if loaded else 0
-                with gapbs.endless_loops(number):
+                with gapbs_programs.endless_loops(number):
                     found = timed(cell, suite, program, sources, threads, options.seconds)
                 row = {"task": task, "threads": threads, "loaded": loaded, **found}
                 entry["rows"].append(row)
@@ -138,8 +139,8 @@ def use_threads(threads: int) -> None:
 
 def timed(
     cell: Cell,
-    suite: gapbs.Suite,
-    program: gapbs.Program,
+    suite: gapbs_programs.Suite,
+    program: gapbs_programs.Program,
     sources: list[int],
     threads: int,
     seconds: float,
@@ -219,7 +220,7 @@ def bfs(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
         parents = np.full(A.nrows, -1)
         parents[found[0]] = found[1][found[0]]
         parents[found[0][0]] = found[0][0]
-        return gapbs.levels(parents)
+        return gapbs_programs.levels(parents)
 
     return Cell(
         "bfs",
@@ -231,9 +232,9 @@ def bfs(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
         },
         {
             "spgraph": lambda found: found.level.to_numpy(fill=-1),
-            "spgraph parents": lambda found: gapbs.levels(found.parent.to_numpy(fill=-1)),
+            "spgraph parents": lambda found: gapbs_programs.levels(found.parent.to_numpy(fill=-1)),
             "scipy": scipys,
-            "gapbs": gapbs.levels,
+            "gapbs": gapbs_programs.levels,
         },
     )
 
@@ -264,7 +265,7 @@ def pagerank(A: sg.Matrix, W: sg.Matrix, sources: list[int]) -> Cell:
     return Cell(
         "pr",
         None,
-        {"spgraph": lambda _: sg.pagerank(A, tol=None, max_iter=gapbs.ITERATIONS)},
+        {"spgraph": lambda _: sg.pagerank(A, tol=None, max_iter=gapbs_programs.ITERATIONS)},
         {
             "spgraph": lambda found: found.to_numpy(),
             "gapbs": lambda found: found / found.sum(dtype=np.float64),

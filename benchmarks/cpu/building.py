@@ -1,6 +1,6 @@
 """Building matrices on the CPU: from coordinates, from files, by A @ A.
 
-usage: python -m benchmarks.building_cpu [--entries 10000000] [-o FILE]
+usage: python -m benchmarks.cpu.building [--entries 10000000] [-o FILE]
 
 Beside SciPy (`tocsr`, which sums what is repeated; `S @ S` and its columns sorted),
 python-graphblas and `pandas.read_csv` (default engine, the same types; it makes columns, `sg.read`
@@ -19,8 +19,8 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import arguments, graphs, machine, rows
-from benchmarks.operations_cpu import _milliseconds
+from benchmarks.cpu.operations import milliseconds
+from benchmarks.measuring import arguments, graphs, machine, rows
 from spgraph.semirings import binary, plus_times
 
 Systems = dict[str, Callable[[], Any]]
@@ -157,7 +157,7 @@ def measured(systems: Systems, same: Callable[[Any, Any], bool], rounds: int) ->
     times: dict[str, list[float]] = {name: [] for name in right}
     for turn in range(rounds):
         for name in right[turn % len(right) :] + right[: turn % len(right)]:
-            times[name].append(_milliseconds(systems[name]))
+            times[name].append(milliseconds(systems[name]))
     found: dict[str, Any] = {name: {"error": "another result"} for name in systems}
     found |= {name: rows.row(times[name], seen[name]) for name in right}
     return {"systems": found, **rows.ratios(found)}

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks.measuring import machine
 
 Times = Sequence[float] | Sequence[Sequence[float]]
 FIELDS = ("first_ms", "held_bytes", "peak_bytes", "conditions")

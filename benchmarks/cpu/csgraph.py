@@ -1,6 +1,6 @@
 """spgraph.csgraph beside scipy.sparse.csgraph on the CPU: every function that spgraph serves.
 
-usage: python -m benchmarks.csgraph_cpu [--graphs kron18,road_NY,road_BAY,grid1000,grid160,kron13,
+usage: python -m benchmarks.cpu.csgraph [--graphs kron18,road_NY,road_BAY,grid1000,grid160,kron13,
                                         dense400] [--only WORD] [--data DIR] [-o FILE]
 
 Both take the same arguments: a csr_array of float64 with lengths drawn from 0.01 to 1, one for each
@@ -24,8 +24,8 @@ from scipy.sparse import csgraph as scipys
 
 import spgraph as sg
 import spgraph.csgraph as ours
-from benchmarks import arguments, graphs, machine
-from benchmarks.algorithms_cpu import _measured, least_members, table
+from benchmarks.cpu.algorithms import least_members, measured, table
+from benchmarks.measuring import arguments, graphs, machine
 
 GRIDS = {"grid1000": 1000, "grid160": 160, "grid8": 8}
 KRONECKER = {"kron13": (13, 8)}
@@ -94,7 +94,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
                 "spgraph": (lambda call=call: call(ours), answer),
                 "scipy": (lambda call=call: call(scipys), answer),
             }
-            entry["tasks"][task] = _measured(systems, options.rounds)
+            entry["tasks"][task] = measured(systems, options.rounds)
     return entry
 
 

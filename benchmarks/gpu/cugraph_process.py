@@ -21,7 +21,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import machine
+from benchmarks.measuring import machine
+from benchmarks.measuring.arguments import ROOT
 
 POOL = 40 << 30  # bytes at the start; it grows
 LIBRARIES = "libcugraph/lib64 libraft/lib64 librmm/lib64 rapids_logger/lib64 libcugraph_cu13.libs"
@@ -36,7 +37,7 @@ def run(module: str, file: pathlib.Path, data: pathlib.Path, bundle: pathlib.Pat
     with _environment(bundle) as environment:
         done = subprocess.run(
             [sys.executable, "-m", module, *arguments],
-            cwd=pathlib.Path(__file__).parent.parent,
+            cwd=ROOT,
             env=environment,
             stderr=subprocess.PIPE,
             text=True,

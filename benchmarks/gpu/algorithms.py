@@ -1,6 +1,6 @@
 """The algorithms beside breadth-first search on one GPU, and cuGraph in the same run.
 
-usage: python -m benchmarks.algorithms_gpu [--data DIR] [--cugraph BUNDLE] [-o FILE]
+usage: python -m benchmarks.gpu.algorithms [--data DIR] [--cugraph BUNDLE] [-o FILE]
 
 Whole calls, warm: device and wall time as gpu_clock.py takes them. Weights are integers from 1 to
 64, one for each undirected edge. SSSP and betweenness start from vertices drawn from the largest
@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import arguments, cugraph_process, gpu_clock, graphs, machine, rows
+from benchmarks.gpu import cugraph_process
+from benchmarks.measuring import arguments, gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 
 GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"
@@ -44,7 +45,7 @@ def main() -> None:
         import_cupy().get_default_memory_pool().free_all_blocks()
         machine.write(options.output, result)
     arguments = (options.output, options.data, options.cugraph)
-    cugraph_process.run("benchmarks.algorithms_cugraph", *arguments)
+    cugraph_process.run("benchmarks.gpu.algorithms_cugraph", *arguments)
     print(table(json.loads(options.output.read_text(encoding="utf-8"))))
 
 

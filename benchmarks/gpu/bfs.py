@@ -1,6 +1,6 @@
 """Breadth-first search on one GPU, beside cuGraph in the same run.
 
-usage: python -m benchmarks.bfs_gpu [--data DIR] [--cugraph BUNDLE] [-o FILE]
+usage: python -m benchmarks.gpu.bfs [--data DIR] [--cugraph BUNDLE] [-o FILE]
 
 The sources are drawn from the largest component, found by a search from the vertex of largest
 degree. Device time is that between two CUDA events around all work of a call, fills and result
@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import (
+from benchmarks.gpu import cugraph_process
+from benchmarks.measuring import (
     arguments,
-    cugraph_process,
     first_call,
     gpu_clock,
     graphs,
@@ -68,7 +68,7 @@ def main() -> None:
         result["graphs"][name] = {"missing": reason} if reason else measure(name, options, cupy)
         cupy.get_default_memory_pool().free_all_blocks()
         machine.write(options.output, result)
-    cugraph_process.run("benchmarks.bfs_cugraph", options.output, options.data, options.cugraph)
+    cugraph_process.run("benchmarks.gpu.bfs_cugraph", options.output, options.data, options.cugraph)
     print(table(json.loads(options.output.read_text(encoding="utf-8"))))
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import spgraph as sg
-from benchmarks import scaling
-from benchmarks.tables import milliseconds, newest
+from benchmarks.measuring.arguments import ROOT
+from benchmarks.pages import scaling
+from benchmarks.pages.tables import milliseconds, newest
 from spgraph.iterations import Level
 from spgraph.plot.style import BLUE, FAINT, GREY, INK, VERMILION
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = ROOT / "docs"
 WIDTH = 760
 NAMES = {
     "scipy": "SciPy",
@@ -34,7 +34,7 @@ TASKS = {
     "pagerank": "PageRank, {} iterations",
     "betweenness": "betweenness, {} sources",
 }
-# what benchmarks/algorithms_cpu.py and algorithms_gpu.py measure
+# what benchmarks/cpu/algorithms.py and algorithms_gpu.py measure
 CPU = {"pagerank": 20, "betweenness": 4}
 GPU = {"pagerank": 1, "betweenness": 1}
 

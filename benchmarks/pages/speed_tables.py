@@ -7,11 +7,11 @@ where the page and the files differ.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from benchmarks import seeds_tables
-from benchmarks.tables import (
+from benchmarks.measuring.arguments import ROOT
+from benchmarks.pages import seeds_tables
+from benchmarks.pages.tables import (
     described,
     graph,
     milliseconds,
@@ -22,7 +22,7 @@ from benchmarks.tables import (
     table,
 )
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed.md"
+PAGE = ROOT / "docs" / "speed.md"
 
 
 def bfs_cpu() -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from benchmarks import arguments, machine
+from benchmarks.measuring import arguments, machine
+from benchmarks.measuring.arguments import RESULTS
 
-RESULTS = Path(__file__).with_name("results")
 Result = dict[str, Any]
 
 

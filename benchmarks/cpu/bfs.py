@@ -1,6 +1,6 @@
 """Breadth-first search on the CPU, beside SciPy, NetworKit and python-graphblas, in one process.
 
-usage: python -m benchmarks.bfs_cpu [--graphs kron18,kron20,road_NY,road_BAY] [--data DIR] [-o FILE]
+usage: python -m benchmarks.cpu.bfs [--graphs kron18,kron20,road_NY,road_BAY] [--data DIR] [-o FILE]
 
 Every system searches its own copy of the same graph, made beforehand, from the same sources, which
 are drawn from the vertices with an edge. For each source the systems take turns, in an order that
@@ -22,8 +22,8 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import arguments, first_call, graphs, machine, rows
-from benchmarks.peers_cpu import PEERS, System
+from benchmarks.cpu.bfs_peers import PEERS, System
+from benchmarks.measuring import arguments, first_call, graphs, machine, rows
 from spgraph.containers import Vector
 from spgraph.iterations.level_search import composed
 from spgraph.semirings import any_pair

@@ -1,6 +1,6 @@
 """GraphBLAS operations on the CPU, beside python-graphblas and SciPy, in one process.
 
-usage: python -m benchmarks.operations_cpu [--matrices kron18,uniform20] [--only WORD] [-o FILE]
+usage: python -m benchmarks.cpu.operations [--matrices kron18,uniform20] [--only WORD] [-o FILE]
 
 Each task is one call of each system on its own copy of the same matrices and vectors, made
 beforehand. Results are compared with SciPy's or python-graphblas's before anything is timed: a
@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks import arguments, machine, rows
+from benchmarks.measuring import arguments, machine, rows
 from spgraph import semirings
 from spgraph.containers.sugar import transposed
 from spgraph.semirings import binary, indexunary, monoid, unary
@@ -292,7 +292,7 @@ def _measured(task: Task, rounds: int) -> dict[str, Any]:
     names, times = list(task.systems), {name: [] for name in task.systems}
     for turn in range(rounds):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            times[name].append(_milliseconds(task.systems[name]))
+            times[name].append(milliseconds(task.systems[name]))
     found: dict[str, Any] = {name: rows.row(each, seen[name]) for name, each in times.items()}
     peers = [found[name]["median"] for name in names if name != "spgraph"]
     if peers:
@@ -300,7 +300,7 @@ def _measured(task: Task, rounds: int) -> dict[str, Any]:
     return found
 
 
-def _milliseconds(call: Callable[[], Any]) -> float:
+def milliseconds(call: Callable[[], Any]) -> float:
     """The faster of two calls, after a pause."""
     time.sleep(PAUSE)
     gc.disable()

@@ -1,6 +1,6 @@
 """The algorithms beside breadth-first search on the CPU, and their peers in the same process.
 
-usage: python -m benchmarks.algorithms_cpu [--graphs kron18,road_NY,road_BAY] [--data DIR] [-o FILE]
+usage: python -m benchmarks.cpu.algorithms [--graphs kron18,road_NY,road_BAY] [--data DIR] [-o FILE]
 
 Peers: SciPy's csgraph, NetworKit, igraph and, for PageRank, python-graphblas. Each has its own copy
 of the same graph, made beforehand; the systems take turns, round by round, and a figure is the
@@ -22,7 +22,7 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from benchmarks import arguments, graphs, machine, rows
+from benchmarks.measuring import arguments, graphs, machine, rows
 
 PAUSE = 0.02  # OpenMP's threads spin on for some milliseconds after their last work
 SOURCES = 4
@@ -73,7 +73,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         except ImportError as error:
             entry.setdefault("missing_peers", {})[peer] = str(error)
     for task, systems in tasks.items():
-        entry["tasks"][task] = _measured(systems, options.rounds)
+        entry["tasks"][task] = measured(systems, options.rounds)
     return entry
 
 
@@ -225,7 +225,7 @@ def least_members(label: np.ndarray) -> np.ndarray:
     return least[label]
 
 
-def _measured(systems: dict[str, System], rounds: int) -> dict[str, Any]:
+def measured(systems: dict[str, System], rounds: int) -> dict[str, Any]:
     firsts = {name: rows.first(call) for name, (call, _) in systems.items()}
     answers = {name: systems[name][1](result) for name, (result, _) in firsts.items()}
     expected = answers["spgraph"]

@@ -1,6 +1,6 @@
 """GraphBLAS operations on one GPU, beside cuSPARSE through cupyx in the same process.
 
-usage: python -m benchmarks.operations_gpu [--graphs kron21,rmat_n24_32] [-o FILE]
+usage: python -m benchmarks.gpu.operations [--graphs kron21,rmat_n24_32] [-o FILE]
 
 The products are over float32 values in the random order of vertices that the generator gives;
 "prepared" is the same call on a Matrix whose `prepare` was called before (its time stands beside).
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import arguments, gpu_clock, graphs, machine, rows
+from benchmarks.measuring import arguments, gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.semirings import any_pair, indexunary, min_plus, plus_times, unary
 

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from benchmarks import seeds
-from benchmarks.tables import described, milliseconds, of_one_commit, table
+from benchmarks.pages.tables import described, milliseconds, of_one_commit, table
 
 PLACE = ("graph", "task", "devices", "switch", "value")
 # what figure 5 of multi-GPU Gunrock has on 1, 2, 4 and 8 GPUs; of spgraph what was measured

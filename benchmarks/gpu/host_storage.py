@@ -1,7 +1,7 @@
 """Matrices that stay in host memory (`A.to("cuda", storage="host")`) against the time that their
 bytes take over the bus.
 
-usage: python -m benchmarks.host_storage_gpu [--graphs rmat_n24_32,kron21] [-o FILE]
+usage: python -m benchmarks.gpu.host_storage [--graphs rmat_n24_32,kron21] [-o FILE]
 
 For each task: the milliseconds of a call that is waited for, the bytes that it read over the bus,
 how long plain copies of as many bytes from pinned memory take, in pieces of the same size, and the
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks import arguments, graphs, machine, rows
+from benchmarks.measuring import arguments, graphs, machine, rows
 from spgraph.backends.cuda.streamed.chunks import CHUNK
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.containers.storage.host_matrix import HostMatrix

@@ -1,0 +1,1 @@
+"""Benchmarks on GPUs, beside cuGraph and cuSPARSE: `python -m benchmarks.gpu.bfs` and others."""

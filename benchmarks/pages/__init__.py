@@ -1,0 +1,1 @@
+"""The tables and figures that the documents show of the result files."""
