@@ -12,8 +12,6 @@ timed, and a wrong one is not timed. A library that is not installed is reported
 from __future__ import annotations
 
 import argparse
-import gc
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +20,8 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 import spgraph as sg
-from benchmarks.measuring import arguments, graphs, machine, rows
+from benchmarks.measuring import arguments, each_graph, graphs, machine, turns
 
-PAUSE = 0.02  # OpenMP's threads spin on for some milliseconds after their last work
 SOURCES = 4
 
 # a system: the call that is timed, and its answer as an array that can be compared
@@ -33,20 +30,7 @@ System = tuple[Callable[[], Any], Callable[[Any], np.ndarray]]
 
 def main() -> None:
     """Measure, print the table, write the file."""
-    options = _options()
-    result: dict[str, Any] = {
-        "benchmark": "algorithms_cpu",
-        **machine.facts(options.commit),
-        "threads": machine.threads(),
-        "unit": "ms",
-        "graphs": {},
-    }
-    for name in options.graphs.split(","):
-        reason = graphs.missing(name, options.data)
-        result["graphs"][name] = {"missing": reason} if reason else measure(name, options)
-        print(table(name, result["graphs"][name]), flush=True)
-        machine.write(options.output, result)
-    print(f"written: {options.output.name}")
+    each_graph.write("algorithms_cpu", _options(), measure, table)
 
 
 def _options() -> argparse.Namespace:
@@ -226,45 +210,17 @@ def least_members(label: np.ndarray) -> np.ndarray:
 
 
 def measured(systems: dict[str, System], rounds: int) -> dict[str, Any]:
-    firsts = {name: rows.first(call) for name, (call, _) in systems.items()}
-    answers = {name: systems[name][1](result) for name, (result, _) in firsts.items()}
-    expected = answers["spgraph"]
-    found: dict[str, Any] = {}
-    right: dict[str, Callable[[], Any]] = {}
-    for name, (call, _) in systems.items():
-        got = answers[name]
+    """The rows of the systems, of which each `System` knows the answer as an array."""
+
+    def differs(got: np.ndarray, expected: np.ndarray) -> str:
         # NetworKit stops where its own norm rests, igraph sums in another order
         if np.allclose(got, expected, rtol=1e-6, atol=1e-7):
-            right[name] = call
-        else:
-            worst = float(np.abs(got - expected).max())
-            found[name] = {"error": f"the answer differs from spgraph's by {worst:g}"}
-    names = list(right)
-    seen = {name: rows.untimed(call, firsts[name][1]) for name, call in right.items()}
-    del firsts, answers, expected
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            times[name].append(_milliseconds(right[name]))
-    found |= {name: rows.row(times[name], seen[name]) for name in names}
-    peers = [found[name]["median"] for name in names if name != "spgraph"]
-    if peers:
-        found["ratio_to_best_peer"] = round(found["spgraph"]["median"] / min(peers), 3)
-    return found
+            return ""
+        return f"the answer differs from spgraph's by {np.abs(got - expected).max():g}"
 
-
-def _milliseconds(call: Callable[[], Any]) -> float:
-    time.sleep(PAUSE)
-    gc.collect()
-    gc.disable()
-    try:
-        start = time.perf_counter()
-        last = call()
-        spent = time.perf_counter() - start
-        del last
-    finally:
-        gc.enable()
-    return round(spent * 1e3, 4)
+    calls = {name: call for name, (call, _) in systems.items()}
+    found = turns.timed(calls, lambda name, result: systems[name][1](result), differs, rounds, 1)
+    return found | turns.ratio_to_best_peer(found)
 
 
 def table(name: str, entry: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ import scipy.sparse
 
 import spgraph as sg
 from benchmarks.cpu.bfs_peers import PEERS, System
-from benchmarks.measuring import arguments, first_call, graphs, machine, rows
+from benchmarks.measuring import arguments, each_graph, first_call, graphs, machine, rows
 from spgraph.containers import Vector
 from spgraph.iterations.level_search import composed
 from spgraph.semirings import any_pair
@@ -35,24 +35,10 @@ PAUSE = 0.02
 def main() -> None:
     """Measure, print the table, write the file."""
     options = _options()
-    threads = machine.threads()
-    result: dict[str, Any] = {
-        "benchmark": "bfs_cpu",
-        **machine.facts(options.commit),
-        "threads": threads,
-        "unit": "ms",
-        "graphs": {},
-    }
-    if not options.no_first_call:
-        result["first_call"] = first_call.measure("cpu")
-    for name in options.graphs.split(","):
-        reason = graphs.missing(name, options.data)
-        result["graphs"][name] = {"missing": reason} if reason else measure(name, options, threads)
-        print(table(name, result["graphs"][name]), flush=True)
-        machine.write(options.output, result)
-    if "first_call" in result:
-        print(first_call.table(result["first_call"]))
-    print(f"written: {options.output.name}")
+    first = {} if options.no_first_call else {"first_call": first_call.measure("cpu")}
+    each_graph.write("bfs_cpu", options, measure, table, **first)
+    if first:
+        print(first_call.table(first["first_call"]))
 
 
 def _options() -> argparse.Namespace:
@@ -67,7 +53,7 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def measure(name: str, options: argparse.Namespace, threads: int) -> dict[str, Any]:
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """All systems on one graph."""
     A = graphs.load(name, options.data, "cpu")
     S = A.to_scipy()
@@ -76,7 +62,7 @@ def measure(name: str, options: argparse.Namespace, threads: int) -> dict[str, A
     systems = own_systems(A)
     for peer, make in PEERS.items():
         try:
-            systems += make(S, threads)
+            systems += make(S, machine.threads())
         except ImportError as error:
             entry["systems"][peer] = {"missing": str(error)}
     reference = _reference(S, sources[0])

@@ -19,8 +19,7 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks.cpu.operations import milliseconds
-from benchmarks.measuring import arguments, graphs, machine, rows
+from benchmarks.measuring import arguments, graphs, machine, rows, turns
 from spgraph.semirings import binary, plus_times
 
 Systems = dict[str, Callable[[], Any]]
@@ -38,7 +37,14 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, systems, same in tasks(options, pathlib.Path(folder)):
-            found = measured(systems, same, options.rounds)
+            found = turns.timed(
+                systems,
+                lambda _, made: made,
+                lambda other, own, same=same: "" if same(own, other) else "another result",
+                options.rounds,
+                2,
+            )
+            found = {"systems": found, **rows.ratios(found)}
             result["tasks"][name] = found
             print(line(name, found), flush=True)
             machine.write(options.output, result)
@@ -144,23 +150,6 @@ def _scipy(found: Any) -> scipy.sparse.csr_array:
 
 def _same_positions(A: sg.Matrix, table: Any) -> bool:
     return A.nvals == len(np.unique(table["i"].to_numpy() * A.nrows + table["j"].to_numpy()))
-
-
-def measured(systems: Systems, same: Callable[[Any, Any], bool], rounds: int) -> dict[str, Any]:
-    """The times of every system that gives what spgraph does, and spgraph's share of the best."""
-    firsts = {name: rows.first(call) for name, call in systems.items()}
-    expected = firsts["spgraph"][0]
-    right = [n for n, (result, _) in firsts.items() if n == "spgraph" or same(expected, result)]
-    first_ms = {name: ms for name, (_, ms) in firsts.items()}
-    del expected, firsts
-    seen = {name: rows.untimed(systems[name], first_ms[name]) for name in right}
-    times: dict[str, list[float]] = {name: [] for name in right}
-    for turn in range(rounds):
-        for name in right[turn % len(right) :] + right[: turn % len(right)]:
-            times[name].append(milliseconds(systems[name]))
-    found: dict[str, Any] = {name: {"error": "another result"} for name in systems}
-    found |= {name: rows.row(times[name], seen[name]) for name in right}
-    return {"systems": found, **rows.ratios(found)}
 
 
 def line(name: str, found: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from scipy.sparse import csgraph as scipys
 import spgraph as sg
 import spgraph.csgraph as ours
 from benchmarks.cpu.algorithms import least_members, measured, table
-from benchmarks.measuring import arguments, graphs, machine
+from benchmarks.measuring import arguments, each_graph, graphs
 
 GRIDS = {"grid1000": 1000, "grid160": 160, "grid8": 8}
 KRONECKER = {"kron13": (13, 8)}
@@ -41,20 +41,7 @@ Task = tuple[str, Callable[[Any], Any], Callable[[Any], np.ndarray]]
 
 def main() -> None:
     """Measure, print the table, write the file."""
-    options = _options()
-    result: dict[str, Any] = {
-        "benchmark": "csgraph_cpu",
-        **machine.facts(options.commit),
-        "threads": machine.threads(),
-        "unit": "ms",
-        "graphs": {},
-    }
-    for name in options.graphs.split(","):
-        reason = graphs.missing(name, options.data)
-        result["graphs"][name] = {"missing": reason} if reason else measure(name, options)
-        print(table(name, result["graphs"][name]), flush=True)
-        machine.write(options.output, result)
-    print(f"written: {options.output.name}")
+    each_graph.write("csgraph_cpu", _options(), measure, table)
 
 
 def _options() -> argparse.Namespace:

@@ -11,8 +11,6 @@ is the median of the rounds. SuiteSparse:GraphBLAS runs with as many threads as 
 from __future__ import annotations
 
 import argparse
-import gc
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -20,7 +18,7 @@ import numpy as np
 import scipy.sparse
 
 import spgraph as sg
-from benchmarks.measuring import arguments, machine, rows
+from benchmarks.measuring import arguments, machine, turns
 from spgraph import semirings
 from spgraph.containers.sugar import transposed
 from spgraph.semirings import binary, indexunary, monoid, unary
@@ -33,8 +31,6 @@ MATRICES = {
     "uniform20": (20, 16),
 }
 DENSITIES = (1e-4, 1e-2, 1.0)
-# between the systems: OpenMP's threads spin on for some milliseconds after their last work
-PAUSE = 0.02
 
 
 class Task(NamedTuple):
@@ -99,7 +95,10 @@ def measure(name: str, options: argparse.Namespace, threads: int) -> dict[str, A
     makers = (products, elementwise, structural, triangles)
     for task in (task for make in makers for task in make(A, B, gb, name)):
         if options.only in task.name:
-            entry["tasks"][task.name] = _measured(task, options.rounds)
+            found = turns.timed(
+                task.systems, lambda _, result: plain(result), differs, options.rounds, 2
+            )
+            entry["tasks"][task.name] = found | turns.ratio_to_best_peer(found)
     return entry
 
 
@@ -275,59 +274,25 @@ def _in_order(major: np.ndarray, minor: np.ndarray | None = None) -> bool:
     return bool(((major[1:] > major[:-1]) | below).all())
 
 
-def _measured(task: Task, rounds: int) -> dict[str, Any]:
-    firsts = {name: rows.first(call) for name, call in task.systems.items()}
-    reference = [plain(result) for name, (result, _) in firsts.items() if name != "spgraph"]
-    own = plain(firsts["spgraph"][0])
-    first_ms = {name: ms for name, (_, ms) in firsts.items()}
-    del firsts
-    for expected in reference:
-        if len(own) != len(expected) or not all(
-            x.shape == y.shape and np.allclose(x, y, rtol=1e-10)
-            for x, y in zip(own, expected, strict=True)
-        ):
-            return {"error": "the results differ"}
-    del reference, own
-    seen = {name: rows.untimed(call, first_ms[name]) for name, call in task.systems.items()}
-    names, times = list(task.systems), {name: [] for name in task.systems}
-    for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            times[name].append(milliseconds(task.systems[name]))
-    found: dict[str, Any] = {name: rows.row(each, seen[name]) for name, each in times.items()}
-    peers = [found[name]["median"] for name in names if name != "spgraph"]
-    if peers:
-        found["ratio_to_best_peer"] = round(found["spgraph"]["median"] / min(peers), 3)
-    return found
-
-
-def milliseconds(call: Callable[[], Any]) -> float:
-    """The faster of two calls, after a pause."""
-    time.sleep(PAUSE)
-    gc.disable()
-    try:
-        best = np.inf
-        for _ in range(2):
-            start = time.perf_counter()
-            last = call()
-            best = min(best, time.perf_counter() - start)
-            del last
-    finally:
-        gc.enable()
-    return round(best * 1e3, 4)
+def differs(own: Any, expected: Any) -> str:
+    """What is wrong with the arrays of a result."""
+    same = len(own) == len(expected) and all(
+        x.shape == y.shape and np.allclose(x, y, rtol=1e-10)
+        for x, y in zip(own, expected, strict=True)
+    )
+    return "" if same else "the result differs from spgraph's"
 
 
 def table(name: str, entry: dict[str, Any]) -> str:
     """One matrix's figures for a person."""
     lines = [f"{name}: {entry['rows']:,} rows, {entry['entries']:,} entries; ms"]
     for task, found in entry["tasks"].items():
-        if "error" in found:
-            lines.append(f"  {task:28} WRONG: {found['error']}")
-            continue
         cells = [
-            f"{found[system]['median']:10.3f}" if system in found else " " * 10
+            f"{system} {found[system].get('median', found[system].get('error'))}"
             for system in ("spgraph", "graphblas", "scipy")
+            if system in found
         ]
-        lines.append(f"  {task:28}{''.join(cells)}   x {found.get('ratio_to_best_peer', '-')}")
+        lines.append(f"  {task:28}{'  '.join(cells)}   x {found.get('ratio_to_best_peer', '-')}")
     return "\n".join(lines) + "\n"
 
 

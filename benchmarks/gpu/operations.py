@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
-from benchmarks.measuring import arguments, gpu_clock, graphs, machine, rows
+from benchmarks.measuring import arguments, each_graph, gpu_clock, graphs, rows
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.semirings import any_pair, indexunary, min_plus, plus_times, unary
 
@@ -28,19 +28,7 @@ PUSHED = 100_000_000
 
 def main() -> None:
     """Measure, print the table, write the file."""
-    options = _options()
-    result: dict[str, Any] = {
-        "benchmark": "operations_gpu",
-        **machine.facts(options.commit),
-        "unit": "ms",
-        "graphs": {},
-    }
-    for name in options.graphs.split(","):
-        reason = graphs.missing(name, options.data)
-        result["graphs"][name] = {"missing": reason} if reason else measure(name, options)
-        print(table(name, result["graphs"][name]), flush=True)
-        import_cupy().get_default_memory_pool().free_all_blocks()
-        machine.write(options.output, result)
+    each_graph.write("operations_gpu", _options(), measure, table)
 
 
 def _options() -> argparse.Namespace:
@@ -52,6 +40,7 @@ def _options() -> argparse.Namespace:
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """All tasks on one graph."""
     cupy = import_cupy()
+    cupy.get_default_memory_pool().free_all_blocks()  # of the graph before
     pattern = graphs.load(name, options.data, "cuda")
     values = cupy.random.RandomState(7).randint(1, 65, pattern.nvals).astype(np.float32)
     A = sg.Matrix._of(pattern.nrows, pattern.ncols, pattern.indptr, pattern.indices, values)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from benchmarks.measuring import machine, rows
+from benchmarks.measuring import machine, rows, turns
 from benchmarks.pages import speed_tables, tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -167,6 +167,15 @@ def test_building_agrees_with_its_peers(tmp_path: Path, monkeypatch: pytest.Monk
     page = shown("building_cpu", result, tmp_path, monkeypatch)
     time = tables.milliseconds(found["A @ A, kron8"]["systems"]["spgraph"]["median"])
     assert f"| A @ A, kron8 | {time} | scipy, sorted" in page
+
+
+def test_wrong_answers_are_not_timed() -> None:
+    calls = {"spgraph": lambda: 3, "right": lambda: 3.0, "wrong": lambda: 4}
+    told = turns.timed(calls, lambda _, x: 2 * x, lambda x, own: "" if x == own else f"{x}", 3, 2)
+    assert told["wrong"] == {"error": "8"}
+    assert len(told["spgraph"]["times"]) == len(told["right"]["times"]) == 3
+    assert turns.ratio_to_best_peer(told)["ratio_to_best_peer"] > 0
+    assert turns.ratio_to_best_peer({"spgraph": told["spgraph"], "wrong": told["wrong"]}) == {}
 
 
 def test_first_call_measures_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
