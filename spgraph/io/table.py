@@ -144,14 +144,15 @@ def _by_kernel(
     be wrong.
     """
     parse = getattr(backend("cpu"), "parse_lines", None)
-    if parse is None:
+    high = form.high[: form.ids]
+    if parse is None or min(high, default=form.low) < form.low:  # no vertex, so that no id is right
         return None
     if not block.endswith(b"\n"):
         block += b"\n"
     # no integer has a point: the first line tells that most columns of reals are none of integers
     line = block[: block.find(b"\n")]
     point = len(types) > 1 and b"." in line and not any(mark in line for mark in form.markers)
-    given = form.letter, form.markers, form.commas, form.low, form.high[: form.ids]
+    given = form.letter, form.markers, form.commas, form.low, high
     for type in types[point:] or ("",):
         if (columns := parse(block, *given, type, _REAL)) is not None:
             return columns
@@ -163,7 +164,6 @@ def _by_line(
 ) -> list[np.ndarray]:
     """The columns of a block, line by line; FormatError at the first bad line."""
     rows: list[list[Any]] = []
-    reals = False
     for number, raw in enumerate(block.split(b"\n"), first):
         where = f"{path}, line {number}"
         if b"\r" in raw.removesuffix(b"\r"):
@@ -191,13 +191,13 @@ def _by_line(
             for token, high in zip(tokens[: form.ids], form.high, strict=False)
         ]
         if types:
-            value = _value(where, tokens[-1], types)
-            reals = reals or isinstance(value, float)
-            row.append(value)
+            row.append(_value(where, tokens[-1], types))
+            if len(types) > 1 and isinstance(row[-1], float):  # so are all: -0 keeps its sign
+                return _by_line(form, path, first, block, types[-1:], left)
         rows.append(row)
     if not rows:
         return _empty(form, types)
-    kinds = ["int64"] * form.ids + list(types[-1:] if reals else types[:1])
+    kinds = ["int64"] * form.ids + list(types[:1])
     return [
         np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)
     ]

@@ -4,6 +4,7 @@ line."""
 from __future__ import annotations
 
 import math
+import pathlib
 import random
 import struct
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from spgraph.errors import FormatError
-from spgraph.io import dimacs, edge_list, matrix_market, table
+from spgraph.io import dimacs, edge_list, matrix_market, read, table
 from spgraph.io.table import Form, read_block
 
 REALS = {"values": ("int64", "float64"), "markers": (b"#", b"%"), "commas": True}
@@ -137,3 +138,25 @@ def test_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for a, b in zip(one, other, strict=True):
             assert a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), block
     assert good > 300
+
+
+@pytest.mark.parametrize("large", [0, 1 << 30])
+def test_no_vertex(large: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A header that declares no vertices, of ids from 0, leaves no id that is right."""
+    monkeypatch.setattr(table, "LARGE", large)
+    path = tmp_path / "g.gr"
+    path.write_text("p tw 0 0\nc 0 1\n")
+    assert read(path, base=0).shape == (0, 0)
+    path.write_text("p tw 0 1\n0 0\n")
+    with pytest.raises(FormatError, match="line 2: vertex id 0 is beyond -1"):
+        read(path, base=0)
+
+
+@pytest.mark.parametrize("large", [0, 1 << 30])
+def test_negative_zero(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among reals it keeps its sign, as Python's float does."""
+    monkeypatch.setattr(table, "LARGE", large)
+    *_, reals = read_block(LISTS, "g", 1, b"0 1 -0\n0 1 0.5\n0 1 0\n", LISTS.values)
+    assert np.signbit(reals).tolist() == [True, False, False]
+    *_, integers = read_block(LISTS, "g", 1, b"0 1 -0\n", LISTS.values)
+    assert integers.dtype == np.int64 and integers.tolist() == [0]
