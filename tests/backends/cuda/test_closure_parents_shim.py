@@ -273,7 +273,7 @@ def test_path_parents_give_up(limit: str, monkeypatch: pytest.MonkeyPatch) -> No
     found = carried().path_parents(A, A, expected.distance, typed, source)
     assert found.isequal(expected.parent)
     monkeypatch.setattr(carried(), limit, 1)
-    assert carried().path_parents(A, A, expected.distance, typed, source, None) is None
+    assert carried().path_parents(A, A, expected.distance, typed, source) is None
     assert sssp(A, source).parent.isequal(expected.parent)
 
 
