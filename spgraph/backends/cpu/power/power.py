@@ -13,9 +13,9 @@ from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Matrix, Vector
 from spgraph.semirings import TypedSemiring
 
-# as in kernels/power.py
 Norm = Literal[1, 2, "max"] | None
 NORMS: dict[Norm, int] = {None: 0, 1: 1, 2: 2, "max": 3}
+# rows and entries of a chunk; SUMS and LINE as in kernels/power.py, and so are NORMS
 CHUNK, SUMS, LINE = 8192, 3, 8
 
 
@@ -54,16 +54,16 @@ def power(
     work = np.empty((2, n + 1), kind), np.empty(n + 1 if len(matrices) == 2 else 1, kind)
     for gathered in work:
         gathered[..., -1] = 0.0
-    chunks = max(1, min(n, (last.nvals + n) // CHUNK))
-    starts = np.empty((2, max(1, min(n, (first.nvals + n) // CHUNK), chunks) + 1), np.uint64)
+    starts = _chunk_starts(first._indptr)
+    starts2 = starts if last is first else _chunk_starts(last._indptr)
     value, report = x._values.copy(), np.zeros(2)
     threads = pool.threads_for((first.nvals + n) * max_iter)
     pool.launch(
         kernel,
         threads,
         *(np.zeros(2 * threads * LINE, np.int64), len(matrices), NORMS[norm], *given),
-        *(value, np.empty(n if norm is not None else 0), *work, starts),
-        np.zeros((2, SUMS, chunks)),
+        *(starts, starts2, value, np.empty(n if norm is not None else 0), *work),
+        np.zeros((2, SUMS, starts2.size - 1)),
         *(*map(float, constants), *_spread(restart, 0.0)),
         *(-1.0 if tol is None else float(tol), max_iter, report),
     )
@@ -124,6 +124,25 @@ def power_shard(
             if report[1] <= tol:
                 break
     return Vector._of(x.size, value), report
+
+
+def _chunk_starts(indptr: np.ndarray) -> np.ndarray:
+    """The first rows of the chunks of a matrix, and behind them the number of rows: chunk k of K
+    starts at the first row with k / K of all rows and entries before it.
+    """
+    n = indptr.size - 1
+    steps = int(indptr[n]) + n
+    chunks = max(1, min(n, steps // CHUNK))
+    if chunks == 1:
+        return np.array([0, n], np.uint64)
+    k = np.arange(1, chunks)
+    target = steps // chunks * k + np.minimum(k, steps % chunks)
+    low, high = np.zeros(chunks - 1, np.int64), np.full(chunks - 1, n)
+    while (low < high).any():  # binary searches, side by side
+        middle = (low + high) // 2
+        before = indptr[middle] + middle < target
+        low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
+    return np.concatenate(([0], low, [n])).astype(np.uint64)
 
 
 def _spread(v: Vector | float | None, missing: float) -> tuple[np.uint64, np.ndarray]:

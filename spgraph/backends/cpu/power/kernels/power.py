@@ -12,36 +12,10 @@
 # Preamble: multiply, ISO, SECOND (multiply gives its second operand).
 
 NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
-# rows and entries of a chunk
-CHUNK = 8192
 # words of a cache line
 LINE = 8
 # the sums over vertices
 CHANGE, DANGLING, SIZE, SUMS = 0, 1, 2, 3
-
-
-@inner
-def chunks_of(indptr, n):
-    """The number of chunks of rows."""
-    return max(1, min(n, (np.int64(indptr[n]) + n) // CHUNK))
-
-
-@inner
-def chunk_start(indptr, n, chunk, chunks):
-    """The first row of a chunk: the first with chunk / chunks of all rows and entries before it."""
-    if chunk == chunks:
-        return n
-    steps = np.int64(indptr[n]) + n
-    target = steps // chunks * chunk + min(chunk, steps % chunks)
-    low = 0
-    high = n
-    while low < high:
-        middle = (low + high) // 2
-        if np.int64(indptr[middle]) + middle < target:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @inner
@@ -120,30 +94,23 @@ def sum_row(indptr, indices, a, u, i, zero):
 
 
 # With one hop the second matrix is the first one again. `scale` and `restart` have the length of x
-# (a mask of ones) or are one value for all (mask 0): element i is at i & mask. `starts` takes the
-# first rows of the chunks of each matrix. `sums` has two buffers, because an iteration reads the
-# sums of the one before. In the end report = (iterations, last change).
+# (a mask of ones) or are one value for all (mask 0): element i is at i & mask. `starts` and
+# `starts2` are the first rows of the chunks of each matrix, and n. `sums` has two buffers, because
+# an iteration reads the sums of the one before. In the end report = (iterations, last change).
 @kernel
 def power(
     thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
-    indices2, a2, scale2_mask, scale2, x, z, u, u2, starts, sums, factor, keep, teleport, dangling,
-    restart_mask, restart, tol, max_iter, report,
+    indices2, a2, scale2_mask, scale2, starts, starts2, x, z, u, u2, sums, factor, keep, teleport,
+    dangling, restart_mask, restart, tol, max_iter, report,
 ):  # fmt: skip
     n = x.size
-    chunks = chunks_of(indptr2, n)
-    first_chunks = chunks_of(indptr, n)
+    chunks = starts2.size - 1
+    first_chunks = starts.size - 1
     step = 0
-    if hops == 2:
-        for chunk in range(thread, first_chunks + 1, threads):
-            starts[0, chunk] = chunk_start(indptr, n, chunk, first_chunks)
     begin, end = chunks * thread // threads, chunks * (thread + 1) // threads
     for chunk in range(begin, end):
-        starts[1, chunk] = chunk_start(indptr2, n, chunk, chunks)
-        last = chunk_start(indptr2, n, chunk + 1, chunks)
-        if chunk == chunks - 1:
-            starts[1, chunks] = last
         mass = 0.0
-        for i in range(starts[1, chunk], np.uint64(last)):
+        for i in range(starts2[chunk], starts2[chunk + 1]):
             u[0, i] = x[i] * scale[i & scale_mask]
             mass += x[i] if scale[i & scale_mask] == 0.0 else 0.0
         sums[1, DANGLING, chunk] = mass
@@ -163,7 +130,7 @@ def power(
                 chunk = next_chunk(ticket, step, thread, threads, first_chunks)
                 if chunk == first_chunks:
                     break
-                for i in range(starts[0, chunk], starts[0, chunk + 1]):
+                for i in range(starts[chunk], starts[chunk + 1]):
                     y = sum_row(indptr, indices, a, source, i, np.uint64(n))
                     u2[i] = y * scale2[i & scale2_mask]
             barrier(sync, threads)
@@ -174,7 +141,7 @@ def power(
             if chunk == chunks:
                 break
             change = mass = size = 0.0
-            for i in range(starts[1, chunk], starts[1, chunk + 1]):
+            for i in range(starts2[chunk], starts2[chunk + 1]):
                 y = sum_row(indptr2, indices2, a2, gathered, i, np.uint64(n))
                 new = factor * y + keep * x[i] + shift * restart[i & restart_mask]
                 if norm == NORM_NONE:
@@ -202,7 +169,7 @@ def power(
             size = size if size > 0.0 else 1.0  # a zero vector stays zero
             for chunk in range(begin, end):
                 change = mass = 0.0
-                for i in range(starts[1, chunk], starts[1, chunk + 1]):
+                for i in range(starts2[chunk], starts2[chunk + 1]):
                     new = z[i] / size
                     by = scale[i & scale_mask]
                     change += abs(new - x[i])
