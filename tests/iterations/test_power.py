@@ -139,6 +139,18 @@ def test_tolerance(device: str) -> None:
     assert power(x, step, tol=None, max_iter=0).value.isequal(x)
 
 
+def test_a_tolerance_does_not_change_the_iterates(device: str) -> None:
+    """Without one, iterates between the first and the last one need not be stored."""
+    A, x = sg.generators.kronecker(10, 16).to(device), np.random.default_rng(4).random(1024)
+    for step in steps(A, device, False).values():
+        for count in (1, 2, 5):
+            asked = power(full(x, device), step, tol=1e-300, max_iter=count)
+            unasked = power(full(x, device), step, tol=None, max_iter=count)
+            assert asked.iterations == unasked.iterations == count
+            assert unasked.change is None and asked.change > 0
+            assert unasked.value.isequal(asked.value)
+
+
 @pytest.mark.fused
 def test_single_precision_of_what_is_gathered(device: str) -> None:
     A = sg.generators.kronecker(10, 16).to(device)
