@@ -164,7 +164,8 @@ def combined(values: np.ndarray, starts: np.ndarray, duplicates: str) -> np.ndar
     """
     if duplicates == "min":
         return np.fmin.reduceat(values, starts)
-    sums = np.add.reduceat(values, starts, dtype=values.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):  # of reals they are infinite or NaN
+        sums = np.add.reduceat(values, starts, dtype=values.dtype)
     if values.dtype.kind in "iu":
         bounds = np.iinfo(values.dtype)
         near = np.add.reduceat(values.astype(np.float64), starts)

@@ -137,9 +137,7 @@ def _empty(form: Form, types: tuple[str, ...]) -> list[np.ndarray]:
     return [np.empty(0, np.int64) for _ in range(form.ids)] + [np.empty(0, t) for t in types[:1]]
 
 
-def _by_kernel(
-    form: Form, block: bytes | bytearray, types: tuple[str, ...]
-) -> list[np.ndarray] | None:
+def _by_kernel(form: Form, block: bytes, types: tuple[str, ...]) -> list[np.ndarray] | None:
     """The columns, values of the first of `types` that can represent them all; None if a line may
     be wrong.
     """

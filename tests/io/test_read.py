@@ -363,6 +363,12 @@ def test_matrix_market_duplicates_and_mirrors(file: Make) -> None:
     assert entries(read(pattern, base=1)) == {(0, 1): True}
 
 
+@pytest.mark.filterwarnings("error")
+def test_sums_beyond_reals(file: Make) -> None:
+    text = HEAD.format("real", "general") + "2 2 4\n1 1 1e308\n1 1 1e308\n2 2 inf\n2 2 -inf\n"
+    assert np.array_equal(read(file("g.mtx", text)).values, [np.inf, np.nan], equal_nan=True)
+
+
 # --- compression and real files -------------------------------------------------------------------
 
 

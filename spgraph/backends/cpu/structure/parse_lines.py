@@ -22,7 +22,7 @@ _REAL = re.compile(rb"[^\x00- ,#%]*")
 
 
 def parse_lines(
-    text: bytes | bytearray,
+    text: bytes,
     letter: bytes,
     markers: tuple[bytes, ...],
     commas: bool,
@@ -55,7 +55,7 @@ def parse_lines(
             np.uint64(low),
             np.array(high, np.uint64),
             _powers(),
-            10.0 ** np.arange(23),
+            np.array([float(10**q) for q in range(23)]),  # exact, as NumPy's powers need not be
             places,
             counts,
             failed,
@@ -72,13 +72,13 @@ def parse_lines(
     return [*columns, bits.view(kind)] if kind else columns
 
 
-def _parse_marked(text: bytes | bytearray, bits: np.ndarray, is_real: re.Pattern[bytes]) -> bool:
+def _parse_marked(text: bytes, bits: np.ndarray, is_real: re.Pattern[bytes]) -> bool:
     """Replace the marks among the bits of reals by what is at their places in the text; False if
     something else is.
     """
     for k in np.flatnonzero(bits >> 48 == _MARK).tolist():
         found = _REAL.match(text, int(bits[k]) & (1 << 48) - 1)
-        token = b"" if found is None else bytes(found[0])
+        token = b"" if found is None else found[0]
         if not is_real.fullmatch(token):
             return False
         bits[k : k + 1].view(np.float64)[0] = float(token)
