@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from spgraph.cli import output
 from spgraph.cli.algorithm import Algorithm
 from spgraph.cli.commands import ALGORITHMS
 from spgraph.errors import ConvergenceError
+from spgraph.io.table import LARGE
 
 BY_NAME = {algorithm.function.__name__.replace("_", "-"): algorithm for algorithm in ALGORITHMS}
 
@@ -79,9 +81,13 @@ def side_by_side(names: Sequence[str]) -> None:
 
 
 def compile_kernels(algorithm: Algorithm) -> None:
-    """Call the algorithm as most programs do; the calls compile its kernels."""
+    """Read a file, and call the algorithm as most programs do: the calls compile their kernels."""
     # the transpose of many entries, where several threads may run: they have kernels of their own
     sg.generators.kronecker(15, 32, symmetric=False).T.to_coo()
+    with tempfile.TemporaryDirectory() as folder:  # most graphs are read from files of text
+        path = Path(folder) / "graph.el"
+        path.write_bytes(b"0 1\n" * LARGE)
+        sg.read(path)
     starts: dict[str | None, dict[str, Any]] = {
         "source": {"source": 0},
         "sources": {"sources": [0, 1]},
@@ -119,9 +125,10 @@ warm = click.Command(
     help="""Compile the kernels of algorithms ahead of time, of all if none is named.
 
     They are those of the CPU, for graphs without weights, with float64 and with int64 ones, and
-    numbers of vertices and edges below 2**31, as called without options. The folder is
-    SPGRAPH_CACHE_DIR or the user's cache folder; kernels that are there already are not compiled
-    again, and other kernels are compiled by the first call that needs them.
+    numbers of vertices and edges below 2**31, as called without options; and the one that reads
+    files of text. The folder is SPGRAPH_CACHE_DIR or the user's cache folder; kernels that are
+    there already are not compiled again, and other kernels are compiled by the first call that
+    needs them.
 
     \b
     Example:

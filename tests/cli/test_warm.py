@@ -22,6 +22,7 @@ from numba.core import event
 import numpy as np
 import scipy.sparse
 import spgraph as sg
+import tempfile
 
 compiled = []
 
@@ -40,6 +41,10 @@ for A in (sg.generators.grid(9, 9), sg.Matrix.from_scipy(S.tocsr()), sg.generato
     sg.connected_components(A)
     if A.nvals < 10_000:
         sg.closeness_centrality(A)
+with tempfile.NamedTemporaryFile(suffix=".el") as file:
+    file.write(b"0 1 2\\n1 2 0.5\\n" * 1000)
+    file.flush()
+    sg.read(file.name)
 print(compiled)
 """
 
