@@ -274,6 +274,14 @@ def refusals(comm: Communicator) -> None:
         (TypeError, "int64 or float64", lambda: comm.all_reduce_host(np.ones(2, np.int8), "sum")),
         (TypeError, "integers or floats", lambda: comm.all_gather(complex_parts)),
     ]
+    if comm.devices[0] == "cpu":  # CuPy has no such arrays; MPI sends bytes as they lie
+        swapped = [np.asarray(part.astype(">f8")) for part in parts]
+        calls: list[Callable[[], Any]] = [
+            lambda: comm.all_gather(swapped),
+            lambda: comm.all_to_all([[part] * comm.num_shards for part in swapped]),
+            lambda: comm.all_reduce(swapped, "sum"),
+        ]
+        wrong += [(TypeError, "byte order", call) for call in calls]
     for kind, words, call in wrong:
         with pytest.raises(kind, match=words):
             call()

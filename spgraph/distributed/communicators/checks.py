@@ -27,6 +27,11 @@ def check_parts(
             dtype = part.dtype
             if dtype.kind not in "biuf" or dtype.itemsize > 8:
                 raise TypeError(f"{name}: expected bool, integers or floats, got {dtype}")
+            if not dtype.isnative:  # data is sent as bytes
+                raise TypeError(
+                    f"{name}: expected this machine's byte order, got {dtype}; give "
+                    f"array.astype({dtype.name!r})"
+                )
         if part.dtype != dtype:
             raise TypeError(
                 f"{name}: expected one type in all shards, got {dtype} and {part.dtype}"
