@@ -17,8 +17,8 @@ import numpy as np
 from spgraph.containers.storage.arrays import Array, import_cupy, on_device
 from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.checks import Op
+from spgraph.distributed.communicators.communicator import split, starts_of
 from spgraph.distributed.communicators.link import Link, load_nccl, number_of
-from spgraph.distributed.communicators.protocol import split, starts_of
 from spgraph.distributed.communicators.store import TcpStore
 from spgraph.distributed.communicators.timeouts import Timeouts
 from spgraph.errors import CommunicationError

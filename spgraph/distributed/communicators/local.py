@@ -9,7 +9,7 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array, check_device, device_of, on_device
 from spgraph.distributed.communicators.checks import Op
-from spgraph.distributed.communicators.protocol import Communicator, fold, split
+from spgraph.distributed.communicators.communicator import Communicator, fold, split
 
 
 class LocalCommunicator(Communicator):

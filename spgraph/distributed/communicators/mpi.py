@@ -14,8 +14,8 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.communicators.checks import Op
+from spgraph.distributed.communicators.communicator import Communicator, fold, split
 from spgraph.distributed.communicators.messages import INLINE, Messages
-from spgraph.distributed.communicators.protocol import Communicator, fold, split
 from spgraph.errors import BackendUnavailable, CommunicationError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 from spgraph.containers.storage.arrays import Array, check_device, sent
 from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.checks import Op
+from spgraph.distributed.communicators.communicator import HEADER, Communicator, fold, split
 from spgraph.distributed.communicators.links import Links
-from spgraph.distributed.communicators.protocol import HEADER, Communicator, fold, split
 from spgraph.distributed.communicators.store import TcpStore
 from spgraph.errors import CommunicationError
 

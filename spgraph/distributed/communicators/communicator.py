@@ -128,8 +128,9 @@ class Communicator:
         sizes: Sequence[Sequence[int]],
         wholes: Sequence[Array],
     ) -> Sequence[Array]:
-        """As `all_to_all`, but what comes to a local shard is joined in its array of `wholes`, and
-        nothing is checked: for loops that communicate in every round.
+        """`wholes`: as `all_to_all`, but what comes to a local shard is joined in its array of
+        these. For loops that communicate in every round: parts are 1-D and contiguous, and NCCL
+        checks nothing.
         """
 
         def copy(_: ModuleType, came: Sequence[Array], row: Sequence[int], whole: Array) -> None:
