@@ -88,7 +88,7 @@ def _parse_marked(text: bytes, bits: np.ndarray, is_real: re.Pattern[bytes]) -> 
 @functools.cache
 def _powers() -> np.ndarray:
     """The leading 128 bits of 5**q for q of -_POWER.._POWER. Those of -27..-1, by which a double of
-    53 bits may be divided without a rest, are rounded up.
+    53 bits may be divided without a remainder, are rounded up.
     """
     found = np.empty((2 * _POWER + 1, 2), np.uint64)
     for q in range(-_POWER, _POWER + 1):

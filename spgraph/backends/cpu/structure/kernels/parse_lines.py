@@ -1,11 +1,12 @@
 # Lines of numbers to columns: every thread takes chunks of whole lines. A line has an optional
 # letter, vertex ids and an optional value, separated by blanks or, where `commas`, by a comma among
-# blanks. What is not plainly right ends the whole: the caller looks for it line by line, and names
-# it. The text ends with a line feed.
+# blanks. A line that is not plainly right ends all threads' work: the caller then goes line by line
+# in Python, and names it. The text ends with a line feed.
 #
 # Reals: w * 10**q of up to 19 digits is rounded by one product of w and the leading 128 bits of
 # 5**q (Lemire, Number Parsing at a Gigabyte per Second, 2021), right in all but a few cases; those,
-# and infinities, NaN and longer numbers, are marked by a NaN that has their place in the text.
+# and infinities, NaN and longer numbers, become a NaN whose lower 48 bits are their place in the
+# text, where the caller parses them.
 # No preamble but the header.
 
 BLANK, LINE_FEED, RETURN, COMMA = np.uint64(32), np.uint64(10), np.uint64(13), np.uint64(44)
