@@ -279,7 +279,7 @@ def test_vertices_behind_a_threshold(kind: str, monkeypatch: pytest.MonkeyPatch)
     kernels = importlib.import_module("spgraph.backends.cuda.closure.closure")
     program = kernels.program
     chosen = "#define THRESHOLD_EDGES 1024\n#define LOCAL_EDGES 4096\n"
-    monkeypatch.setattr(kernels, "program", lambda *given: chosen + program(*given))
+    monkeypatch.setattr(kernels, "program", lambda *a, **named: chosen + program(*a, **named))
     low, high = (0, 1) if kind == "float32" else (1, 255)
     made = weighted(sg.generators.kronecker(12, 16), kind, low, high)
     A = sg.Matrix.from_scipy(made, symmetric=True)
@@ -290,4 +290,32 @@ def test_vertices_behind_a_threshold(kind: str, monkeypatch: pytest.MonkeyPatch)
             delta = None if width is None else width * high
             found = sssp(there, source, delta=delta)
             for one, other in zip(expected, found, strict=True):
+                assert one.isequal(other.to("cpu"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("few", [(), (0.0, 0.5, 1.0, np.inf), (1.0,)], ids=["none", "some", "all"])
+def test_parents_of_equal_distances(few: tuple[float, ...], symmetric: bool) -> None:
+    """Of weights of which none, some or all are one of a few: ties are none, some, or too many for
+    the loop that finds distances; edges of weight 0 lead both ways. Ten times, since what goes
+    wrong between blocks does not go wrong always.
+    """
+    i, j = sg.generators.kronecker(13, 16).to_coo()[:2]
+    if symmetric:
+        i, j = i[i < j], j[i < j]
+    rng = np.random.default_rng(9)
+    a = rng.random(i.size).astype("float32")
+    if few:
+        some = rng.random(i.size) < (1 if few == (1.0,) else 0.002)
+        a[some] = rng.choice(np.array(few, "float32"), some.sum())
+    if symmetric:
+        i, j, a = np.append(i, j), np.append(j, i), np.append(a, a)
+    A = sg.Matrix.from_coo(i, j, a, nrows=1 << 13, ncols=1 << 13)
+    A.symmetric = symmetric
+    there = A.to("cuda")
+    for source in np.flatnonzero(np.diff(A.indptr) > 1)[[0, 500]].tolist():
+        expected = sssp(A, source)
+        for _ in range(10):
+            for one, other in zip(expected, sssp(there, source), strict=True):
                 assert one.isequal(other.to("cpu"))
