@@ -10,6 +10,7 @@ from ..containers import Matrix, MatrixLike, Vector
 from ..iterations.power_iteration import (
     Hop,
     Step,
+    check_inverse,
     fits_single,
     full,
     graph,
@@ -57,8 +58,7 @@ def pagerank(
     NegativeWeight and ValueError for values (`weighted`) or arguments outside of these ranges,
     ConvergenceError, whose `result` is the last iterate, where `tol` is not reached.
 
-    Source: Page, Brin, Motwani, Winograd, "The PageRank citation ranking: bringing order to the
-    web" (1999).
+    Source: Page, Brin, Motwani, Winograd, "The PageRank citation ranking" (1999).
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 2, 3], [1, 2, 1, 1], nrows=4, ncols=4)
@@ -70,6 +70,7 @@ def pagerank(
     if not 0 < damping < 1:
         raise ValueError(f"pagerank: damping: expected a number in (0, 1), got {damping!r}")
     n, scale = A.nrows, inverse_out_strength(A, weighted)
+    check_inverse("pagerank", A, scale, weighted)
     restart = 1 / max(n, 1) if personalization is None else _distribution(personalization, A)
     # r <- d (r / out-degree) A + (1 - d + d * the sum of r where there is no out-edge) restart
     step = Step(

@@ -10,6 +10,7 @@ from ..containers import MatrixLike, Vector
 from ..iterations.power_iteration import (
     Hop,
     Step,
+    check_inverse,
     full,
     graph,
     inverse,
@@ -75,6 +76,8 @@ def salsa(
     limits("salsa", tol, max_iter)
     out = out_strength(A, weighted)
     forth, back = inverse(out), inverse_out_strength(A.T, weighted)
+    for scale in (forth, back):
+        check_inverse("salsa", A, scale, weighted)
     # h <- (((h / out-degree) A) / in-degree) A'
     step = Step((Hop(A, forth), Hop(A.T, back)), weighted=weighted)
     start = scaled((out > 0).astype(np.float64), 1)

@@ -33,6 +33,8 @@ FLOAT64 = np.dtype(np.float64)
 LEAST = 5e-324
 # what `graph` allows: the square of it and of 1 / SMALL are numbers of float64
 SMALL = 1e-150
+# numbers from here on have an inverse in float64
+INVERTIBLE = 6e-309
 # scales that leave x * scale to single precision, as its inverse does
 SINGLE_SCALE = 1e30
 
@@ -298,14 +300,31 @@ def inverse_out_strength(A: Matrix, weighted: bool) -> Vector:
     return own(A)
 
 
+def check_inverse(name: str, A: Matrix, scale: Vector, weighted: bool) -> None:
+    """ValueError unless float64 holds `scale`, the `inverse_out_strength` of A or of its transpose:
+    1 / x is infinite for an x below 5.6e-309, which only a weight below that can lead to.
+    """
+    if not weighted or A.dtype != FLOAT64 or A._value_range()[0] >= INVERTIBLE:
+        return
+    if not scale._value_range()[1] < math.inf:
+        raise ValueError(
+            f"{name}: A: expected the weights of a vertex's edges to be all 0, or of a sum of at "
+            f"least {INVERTIBLE:g}, got less; multiply all weights by one factor, or leave out "
+            "these edges"
+        )
+
+
 def fits_single(A: Matrix, scale: Vector, weighted: bool) -> bool:
     """Whether x * scale, x from 0 to 1 and `scale` the `inverse_out_strength`, keeps its precision
     in float32: that vanishes below 1e-45, and ends at 3e38.
     """
     if not weighted or A.nvals == 0:
         return True
-    strength = A._value_range()[1] * A.nvals
-    return strength <= SINGLE_SCALE and scale._value_range()[1] <= SINGLE_SCALE
+    low, high = A._value_range()
+    if high * A.nvals > SINGLE_SCALE:
+        return False
+    # most weights say it themselves: what is read of `scale` a GPU has to compute first
+    return low * SINGLE_SCALE >= 1 or scale._value_range()[1] <= SINGLE_SCALE
 
 
 def scaled(v: Vector, norm: int) -> Vector:

@@ -58,6 +58,20 @@ def test_bad_input(algorithm: Any) -> None:
             algorithm(sg.Matrix.from_coo([0, 1], [1, 0], [value, 0.0]), weighted=True)
 
 
+@pytest.mark.parametrize("algorithm", [pagerank, salsa])
+def test_weights_without_an_inverse_in_float64(algorithm: Any, device: str) -> None:
+    rows, columns = [0, 0, 1, 2], [1, 2, 2, 0]
+    A = sg.Matrix.from_coo(rows, columns, [1e-310, 2e-310, 1.0, 1.0]).to(device)
+    for B in (A, A.distribute(2, devices=device)):
+        with pytest.raises(ValueError, match=f"{algorithm.__name__}: A: expected the weights of a"):
+            algorithm(B, weighted=True, tol=None, max_iter=3)
+    # zeros have none either, and lead nowhere
+    A = sg.Matrix.from_coo(rows, columns, [0.0, 0.0, 1.0, 1.0]).to(device)
+    found = algorithm(A, weighted=True, tol=None, max_iter=3)
+    for vector in found if isinstance(found, tuple) else (found,):
+        assert vector.to_numpy().sum() == pytest.approx(1)
+
+
 @pytest.mark.parametrize("algorithm", [hits, salsa, eigenvector_centrality, pagerank])
 @pytest.mark.parametrize("unit", [1e-40, 1e-8, 1e-3, 1e45])
 def test_the_unit_of_weights_does_not_matter(algorithm: Any, unit: float, device: str) -> None:
