@@ -185,11 +185,13 @@ def test_pickle_and_copy_of_vectors(storage: str, device: str) -> None:
     assert list(other) == before and other.nvals == len(before)
 
 
-def test_copy_of_a_vector_in_shards() -> None:
-    v = u().to(A().distribute(2).device)
-    other = copy.copy(v)
-    v[1] = 9
-    assert list(other.gather()) == list(u())
+def test_copies_of_containers_in_shards() -> None:
+    G = A().distribute(2)
+    v = u().to(G.device)
+    vectors, matrices = ([copy.copy(x), copy.deepcopy(x)] for x in (v, G))
+    v[1], G[1, 1] = 9, 9
+    assert all(list(other.gather()) == list(u()) for other in vectors)
+    assert all(other.gather().isequal(A()) and other.device is G.device for other in matrices)
 
 
 def test_pickle_and_copy_of_matrices(device: str) -> None:

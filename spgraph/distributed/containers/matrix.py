@@ -282,7 +282,14 @@ class DistributedMatrix(Matrix):
     def _matches(self, other: Matrix, check_dtype: bool, same: Callable[..., Array]) -> bool:
         return shards_match(self, other, Matrix, check_dtype, same)
 
-    # --- pickling and printing --------------------------------------------------------------------
+    # --- copying, pickling and printing -----------------------------------------------------------
+
+    def __copy__(self) -> DistributedMatrix:
+        """`dup`, as the copies of copy.copy and copy.deepcopy: a Placement is shared."""
+        return self.dup()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DistributedMatrix:
+        return self.dup()
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("a distributed Matrix does not pickle; .gather() makes one that does")

@@ -223,7 +223,11 @@ class DistributedVector(Vector):
     def _matches(self, other: Vector, check_dtype: bool, same: Callable[..., Array]) -> bool:
         return shards_match(self, other, Vector, check_dtype, same)
 
-    # --- pickling and printing --------------------------------------------------------------------
+    # --- copying, pickling and printing -----------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DistributedVector:
+        """`dup`, as copy.copy: a Placement is shared."""
+        return self.dup()
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("a distributed Vector does not pickle; .gather() makes one that does")
