@@ -15,6 +15,7 @@ from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
 from spgraph.containers import Mask, Matrix, Vector, as_matrix
+from spgraph.containers.storage.arrays import as_array
 from spgraph.errors import (
     BackendUnavailable,
     DimensionMismatch,
@@ -126,6 +127,8 @@ def test_missing_is_one_number_and_compared_exactly() -> None:
     for dtype, missing in ((np.uint64, -1), (np.uint64, np.int64(-1)), (np.int8, 256.0)):
         assert Vector.from_dense(np.array([-1]).astype(dtype), missing=missing).nvals == 1
     assert Vector.from_dense(np.array([3, 1]), missing=np.inf).nvals == 2
+    for missing, held in ((2**70, 2), (-1, 2), (0.5, 2), (np.nan, 2), (1, 1), (False, 1)):
+        assert Vector.from_dense(np.array([True, False]), missing=missing).nvals == held
     for missing in ("0", b"0", [0], np.zeros(2), 1j, object(), np.datetime64(0, "s"), {0}):
         with pytest.raises(DomainMismatch, match="missing: expected a real number or None"):
             Matrix.from_dense(np.eye(2), missing=missing)
@@ -139,12 +142,18 @@ def test_lists_of_masked_arrays_are_refused() -> None:
     for rows in ([hidden, hidden], (hidden, [0, 1]), [[np.ma.masked, 1.0], [0.0, 1.0]]):
         with pytest.raises(DomainMismatch, match="expected an array without a mask"):
             Matrix.from_dense(rows)
-    with pytest.raises(DomainMismatch, match="expected an array without a mask"):
-        Vector([hidden[0], hidden[1]])
+    for numbers in ([hidden[0], hidden[1]], [np.ma.array(True, mask=True), True]):
+        with pytest.raises(DomainMismatch, match="expected an array without a mask"):
+            Vector(numbers)
+    for deep in ([[hidden, [0, 1]]], [hidden.astype(int), [0, 1]]):
+        with pytest.raises(DomainMismatch, match="x: expected an array without a mask"):
+            as_array("x", deep)
     v = Vector.empty(2)
     with pytest.raises(DomainMismatch, match=r"\[\]: expected an array without a mask"):
         v[:] = [hidden[0], hidden[1]]
     assert v.nvals == 0
+    for row in ([np.nan, 1.0], [np.float64(2), np.nan], [np.float32(1), 2]):
+        assert Matrix.from_dense([row]).nvals == Vector(row).nvals == 2
 
 
 @pytest.mark.parametrize("index", [0.5, 1.0, True, [1], np.float64(1), "1", None])

@@ -59,8 +59,8 @@ class Reductions(Parts):
         if count == 0:
             raise ZeroDivisionError(f"mean: expected positions, got the shape {self.shape}")
         shares: Any = self._with_values(lambda x: x.astype(kind) * (1.0 / count))
-        found = shares.sum(axis=axis, dtype=kind, out=out)
-        return found if dtype is None or out is not None else found.astype(dtype)
+        found = shares.sum(axis=axis, dtype=kind)
+        return _into("mean", found if dtype is None else found.astype(dtype), out)
 
     def max(self, axis: Axis = None, out: None = None, *, explicit: bool = False) -> Any:
         """The greatest value: a number, or with `axis` a Vector, whose entries are those that are
@@ -133,7 +133,8 @@ def _into(name: str, found: Any, out: Any) -> Any:
         raise ValueError(f"{name}: out: expected the shape {found.shape}, got {out.shape}")
     if not np.can_cast(found.dtype, out.dtype, "same_kind"):
         raise DomainMismatch(
-            f"{name}: out: expected a type that takes {found.dtype}, got {out.dtype}"
+            f"{name}: out: expected a type that takes {found.dtype}, got {out.dtype}; leave out "
+            f"out, and .astype({out.dtype.name!r}) of the result converts without a check"
         )
     whole = found.dtype.kind in "iu" and out.dtype.kind in "iu"
     out[...] = converted_exactly(f"{name}: out", found, out.dtype) if whole else found

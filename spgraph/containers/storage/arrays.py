@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from spgraph import cache_folder, late_imports
-from spgraph.containers.storage.masked import refuse_masked
+from spgraph.containers.storage.masked import refuse_masked, refuse_masked_parts
 from spgraph.errors import BackendMismatch, BackendUnavailable, DomainMismatch
 
 P = ParamSpec("P")
@@ -115,8 +115,8 @@ def as_array(name: str, given: Any) -> Any:
         return given
     if type(given) in (list, tuple):
         made = np.asarray(given)
-        if made.ndim > 1 or made.dtype.kind in "fO":  # hidden values of rows; NaN for `masked`
-            refuse_masked(name, given)
+        if made.ndim > 1 or made.dtype.kind in "bfO":
+            refuse_masked_parts(name, given, made)
         return made
     refuse_masked(name, given)
     if is_cuda(given):

@@ -74,7 +74,7 @@ def converted_exactly(argument: str, values: Array, dtype: Any) -> Array:
         first = values.ravel()[wrong.ravel()][0].item()
         raise ValueError(
             f"{argument}: expected numbers that {target} holds, got {first}; "
-            f"leave dtype out, and .astype({target.name!r}) converts without a check"
+            f"take a type that does, or .astype({target.name!r}), which converts without a check"
         )
     return made
 
@@ -113,7 +113,9 @@ def differs(values: Array, missing: Any) -> Array:
     DomainMismatch for what is no number, which NumPy finds equal to none, or compares piece by
     piece.
     """
-    plain = type(values) is np.ndarray and values.dtype.kind in "biuf"
+    if values.dtype.kind == "b":
+        values = values.view(np.uint8)  # no integer is too long to compare with it
+    plain = type(values) is np.ndarray and values.dtype.kind in "iuf"
     if plain and type(missing) is int:  # which NumPy compares exactly
         return values != missing
     given = as_array("missing", missing)  # refuses numpy.ma.masked

@@ -94,11 +94,12 @@ def test_results_are_written_to_out() -> None:
     small = np.zeros(3, np.int8)
     assert A.sum(axis=0, out=small).tolist() == [1, 2, 4]
     for method, by in (("mean", 1), ("sum", 0.5)):
-        with pytest.raises(TypeError, match="out: expected a type that takes float64, got int8"):
+        with pytest.raises(TypeError, match=f"{method}: out: expected a type that takes float64"):
             getattr(A * by, method)(axis=0, out=small)
     with pytest.raises(ValueError, match="sum: out: expected numbers that int8 holds, got 200"):
         (A * 50).sum(axis=0, out=small)
     assert small.tolist() == [1, 2, 4]
+    assert (A * 3).mean(axis=0, dtype=int, out=small).tolist() == [1, 3, 6]
     with pytest.raises(ValueError, match="max: out: expected None, got ndarray"):
         A.max(axis=0, out=out)  # type: ignore[arg-type]
 
