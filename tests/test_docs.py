@@ -143,7 +143,11 @@ def test_our_names_in_the_page_of_names_exist(section: str) -> None:
         owners = [getattr(sg.semirings, section.rpartition(".")[2])]
     (alike,) = re.findall(r"^The same names: (.*)\.$", NAMES[section], re.MULTILINE) or [""]
     calls = re.findall(r"^\| `.+?` \| `(.+?)` \|$", NAMES[section], re.MULTILINE)
+    (moved,) = re.findall(r"^Methods there.*?: (.*)\.$", NAMES[section], re.MULTILINE) or [""]
     assert alike or calls
+    for name in re.findall(r"`(\w+)`", moved):
+        assert hasattr(sg, name), name
+        assert not hasattr(here["A" if section.endswith("Matrix") else "v"], name), name
     for name in re.findall(r"`(\w+)`", alike):
         assert any(hasattr(owner, name) for owner in owners), name
     for call in calls:

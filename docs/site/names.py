@@ -40,34 +40,74 @@ NETWORKX = {
     "adjacency_matrix": "sg.Matrix.from_networkx",
     "ancestors": "sg.reachable",
     "bellman_ford_predecessor_and_distance": "sg.csgraph.bellman_ford",
+    "all_pairs_dijkstra_path_length": "sg.csgraph.dijkstra",
+    "all_pairs_shortest_path_length": "sg.multi_source_bfs",
     "bfs_layers": "sg.bfs",
     "bfs_predecessors": "sg.bfs",
-    "bfs_tree": "sg.bfs",
+    "bfs_tree": "sg.csgraph.breadth_first_tree",
+    "degree": "A.row_degrees",
     "descendants": "sg.reachable",
+    "dfs_preorder_nodes": "sg.csgraph.depth_first_order",
+    "dfs_tree": "sg.csgraph.depth_first_tree",
+    "dijkstra_path": "sg.sssp",
     "dijkstra_predecessor_and_distance": "sg.sssp",
     "floyd_warshall_numpy": "sg.csgraph.floyd_warshall",
+    "from_pandas_adjacency": "sg.Matrix",
+    "from_pandas_edgelist": "sg.from_edges",
     "from_scipy_sparse_array": "sg.Matrix",
     "grid_2d_graph": "sg.generators.grid",
     "laplacian_matrix": "sg.csgraph.laplacian",
+    "maximum_flow": "sg.csgraph.maximum_flow",
+    "maximum_flow_value": "sg.csgraph.maximum_flow",
+    "maximum_spanning_tree": "-sg.minimum_spanning_tree(-A)",
     "multi_source_dijkstra_path_length": "sg.iterations.closure",
+    "neighbors": "A[0].to_coo()[0]",
     "normalized_laplacian_matrix": "sg.csgraph.laplacian",
     "number_connected_components": "sg.connected_components",
+    "number_of_edges": "A.nvals",
+    "number_of_nodes": "A.nrows",
     "random_geometric_graph": "sg.generators.random_geometric",
     "read_edgelist": "sg.read",
+    "reverse": "A.T",
+    "shortest_path": "sg.sssp",
     "shortest_path_length": "sg.sssp",
+    "shortest_simple_paths": "sg.csgraph.yen",
     "single_source_bellman_ford_path_length": "sg.csgraph.bellman_ford",
     "single_source_dijkstra": "sg.sssp",
     "single_source_dijkstra_path_length": "sg.sssp",
     "single_source_shortest_path_length": "sg.bfs",
     "strongly_connected_components": "sg.connected_components",
+    "subgraph": "A[[0], [0]]",
     "to_scipy_sparse_array": "A.to_scipy",
-    "triangles": "sg.triangle_count",
+    "to_undirected": 'sg.ewise_add(A, A.T, "max")',
+    "triangles": 'sg.reduce_rowwise(sg.mxm(A, A, "plus_pair", mask=A.S)) // 2',
     "weakly_connected_components": "sg.connected_components",
 }
+# what a user of NetworkX asks for most often and does not find
+ABSENT = (
+    "adamic_adar_index",
+    "astar_path",
+    "average_clustering",
+    "degree_centrality",
+    "diameter",
+    "eccentricity",
+    "edge_betweenness_centrality",
+    "find_cliques",
+    "harmonic_centrality",
+    "is_bipartite",
+    "is_isomorphic",
+    "jaccard_coefficient",
+    "k_core",
+    "max_weight_matching",
+    "minimum_cut",
+    "topological_sort",
+    "transitivity",
+)
 MATRIX = {
     "from_csr": "sg.Matrix.from_scipy",
     "from_edgelist": "sg.Matrix.from_coo",
     "get": "A[0, 0]",
+    "power": "sg.mxm",
     "reduce_scalar": "sg.reduce",
     "to_csc": "A.tocsc",
     "to_csr": "A.tocsr",
@@ -109,12 +149,16 @@ def rows(theirs: str, names: Iterable[str], here: dict[str, str], same: str) -> 
 
     owners = {"A": sg.Matrix, "v": sg.Vector, "sg": sg}
     owner = owners.get(same) or eval(same, {"sg": sg})
-    known = set(getattr(owner, "__all__", dir(owner))) | set(sg.__all__)
+    known = set(getattr(owner, "__all__", dir(owner)))
+    functions = set(sg.operations.__all__) - known if same in ("A", "v") else set()
     alike = [name for name in names if name in known and name not in here]
+    moved = [name for name in names if name in functions and name not in here]
     renamed = {name: here[name] for name in names if name in here}
-    others = [name for name in names if name not in known and name not in here]
+    others = [name for name in names if name not in {*known, *functions, *here}]
     if alike:
         yield f"The same names: {listed(alike)}.\n"
+    if moved:
+        yield f"Methods there, functions here, as `sg.apply({same}, ...)`: {listed(moved)}.\n"
     if renamed:
         yield f"| {theirs} | spgraph |\n| --- | --- |"
         yield from (f"| `{name}` | `{call}` |" for name, call in renamed.items())
@@ -148,9 +192,14 @@ Vector. The same name does not always mean the same call:
     yield from rows("scipy.sparse", [n for n in public(scipy.sparse) if n in SPARSE], SPARSE, "sg")
     yield "## scipy.sparse.csgraph\n"
     yield from rows("csgraph", scipy.sparse.csgraph.__all__, {}, "sg.csgraph")
+    yield "They take SciPy's and CuPy's matrices and arrays, of a Matrix `A.tocsr()`.\n"
     yield "## NetworkX\n"
-    named = [n for n in public(nx) if n in NETWORKX or n in ours()["sg"].algorithms.__all__]
+    methods = [name for name in public(nx.DiGraph) if name in NETWORKX]
+    known = {*NETWORKX, *ABSENT, *ours()["sg"].algorithms.__all__}
+    named = sorted({*methods, *(name for name in public(nx) if name in known)})
     yield from rows("NetworkX", named, NETWORKX, "sg")
+    yield "Only what is looked for most is listed here; elsewhere in this page every name is.\n"
+    yield "Of `nx.community` there is label propagation alone, `sg.label_propagation`.\n"
     for kind, here, same in (("Matrix", MATRIX, "A"), ("Vector", VECTOR, "v")):
         yield f"## graphblas.{kind}\n"
         yield from rows("python-graphblas", public(getattr(gb, kind)), here, same)
