@@ -99,7 +99,10 @@ class Monoid:
 
     def __post_init__(self) -> None:
         if not isinstance(self.op, BinaryOp):
-            raise DomainMismatch(f"Monoid: op must be a BinaryOp, got {self.op!r}")
+            raise DomainMismatch(
+                f"Monoid: op must be a BinaryOp, got {self.op!r}; BinaryOp.define(f) makes one of "
+                "a function f"
+            )
         if self.op.positional:
             raise DomainMismatch(
                 f"Monoid: {self.op!r} gives positions; expected an operator that combines values"

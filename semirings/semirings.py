@@ -86,11 +86,17 @@ class Semiring:
 
     def __post_init__(self) -> None:
         if not isinstance(self.monoid, Monoid):
-            raise DomainMismatch(f"Semiring: monoid must be a Monoid, got {self.monoid!r}")
+            raise DomainMismatch(
+                f"Semiring: monoid must be a Monoid, got {self.monoid!r}; semirings.monoid has the "
+                "built-in ones, and Monoid(op, identity) makes another"
+            )
         if isinstance(self.multiply, Monoid):
             object.__setattr__(self, "multiply", self.multiply.op)
         if not isinstance(self.multiply, BinaryOp):
-            raise DomainMismatch(f"Semiring: multiply must be a BinaryOp, got {self.multiply!r}")
+            raise DomainMismatch(
+                f"Semiring: multiply must be a BinaryOp, got {self.multiply!r}; BinaryOp.define(f) "
+                "makes one of a function f, and semirings.binary has the built-in ones"
+            )
 
     def __hash__(self) -> int:
         """Of what tells most apart: caches look semirings up in every call."""

@@ -67,7 +67,23 @@ def __getattr__(name: str) -> Any:
 
         with late_imports.whole():
             return importlib.import_module(f"spgraph.{name}")
-    raise AttributeError(f"module 'spgraph' has no attribute {name!r}")
+    raise AttributeError(f"module 'spgraph' has no attribute {name!r}{_elsewhere(name)}")
+
+
+def _elsewhere(name: str) -> str:
+    """Where a name that is not here is to be found; nothing for the names that tools ask for."""
+    if name.startswith("_"):
+        return ""
+    import importlib
+
+    csgraph: Any = importlib.import_module("spgraph.csgraph")
+    for module in (semirings, csgraph, generators, iterations):
+        if name in module.__all__ or (module is semirings and hasattr(module, name)):
+            return f"; it is spgraph.{module.__name__.rpartition('.')[2]}.{name}"
+    return (
+        "; docs/names.md has the names of SciPy, NetworkX and python-graphblas, and what they are "
+        "called here"
+    )
 
 
 def __dir__() -> list[str]:

@@ -64,7 +64,8 @@ def vector(name: str, argument: str, v: object) -> Vector:
     if not isinstance(v, Vector):
         raise DomainMismatch(
             f"{name}: {argument}: expected a Vector, got {type(v).__name__}; "
-            "Vector.from_dense and Vector.from_coo make one"
+            "Vector.from_dense and Vector.from_coo make one, sg.Vector(x) one of a Vector of "
+            "python-graphblas, too"
         )
     return v
 
@@ -151,7 +152,8 @@ def output(
             )
         if not isinstance(mask, Mask):
             raise DomainMismatch(
-                f"{name}: mask: expected a Mask (v.S, v.V, ~v.S, ~v.V), got {type(mask).__name__}"
+                f"{name}: mask: expected a Mask (v.S, v.V, ~v.S, ~v.V), got {type(mask).__name__}; "
+                "sg.Vector(x).V and sg.Matrix(x).V make one of an array of truths"
             )
         if not isinstance(mask.parent, kind):
             raise DimensionMismatch(
@@ -179,7 +181,7 @@ def semiring(name: str, ring: object) -> Semiring:
             raise DomainMismatch(f"{name}: semiring: {error}") from None
     raise DomainMismatch(
         f"{name}: semiring: expected a Semiring such as semirings.plus_times or its name, "
-        f"got {ring!r}"
+        f"got {ring!r}; Semiring(monoid.plus, BinaryOp.define(f)) makes one of a function f"
     )
 
 
@@ -212,7 +214,7 @@ def binary(name: str, argument: str, op: object) -> BinaryOp:
     if not isinstance(op, BinaryOp):
         raise DomainMismatch(
             f"{name}: {argument}: expected a BinaryOp or Monoid such as semirings.binary.plus, "
-            f"got {op!r}"
+            f"got {op!r}; BinaryOp.define(f) makes one of a function f"
         )
     return op
 

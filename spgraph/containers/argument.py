@@ -70,7 +70,7 @@ def vector_of(x: VectorLike) -> Vector:
             remedy = "Matrix(x) takes 2"
         raise DomainMismatch(
             f"Vector: x: expected a list or an array of 1 dimension, got {type(x).__name__} of "
-            f"{array.ndim}; {remedy}"
+            f"{array.ndim} dimensions; {remedy}"
         )
     return Vector.from_dense(array)
 

@@ -93,6 +93,12 @@ class VectorSugar(VectorArithmetic):
             return _scalar(operations.extract(self, [from_end(at, self.size)]))
         return (_masked if isinstance(at, Mask) else operations.extract)(self, at)
 
+    def __contains__(self, item: object) -> bool:
+        raise TypeError(
+            "in: expected a list or an array, got a Vector; v[i] is not None says whether there is "
+            "an entry at i"
+        )
+
     def __setitem__(
         self: Any, key: Mask | Indices | Position, value: Scalar | Vector | Sequence[Scalar] | Array
     ) -> None:
@@ -284,6 +290,12 @@ class MatrixSugar(MatrixArithmetic):
             row = operations.extract(self, rows, None)
             return _scalar(operations.extract(row, [from_end(columns, row.size)]))
         return operations.extract(self, rows, columns)
+
+    def __contains__(self, item: object) -> bool:
+        raise TypeError(
+            "in: expected a list or an array, got a Matrix; A[i, j] is not None says whether "
+            "there is an edge from i to j"
+        )
 
     def __setitem__(
         self: Any,

@@ -125,7 +125,8 @@ class Vector(
 
     @property
     def indices(self) -> Array | None:
-        """The positions that hold an entry, ascending; None unless the storage is sparse.
+        """The positions that hold an entry, ascending; None unless the storage is sparse, where
+        `v.to_coo()[0]` has them in any.
 
         >>> import spgraph as sg
         >>> sg.Vector.from_coo([1], [5], size=100).indices.tolist()

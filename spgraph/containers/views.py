@@ -38,7 +38,11 @@ class MatrixViews:
 
     def __getattr__(self: Any, name: str) -> Any:
         if name not in self._arrays:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}; operations and "
+                "algorithms are functions, as in sg.mxm(A, B), .tocsr() has the methods of SciPy's "
+                "arrays, and docs/names.md lists what other libraries' names are called here"
+            )
         source = self._source
         if source is not None and "arrays" not in self._derived:
             made = transposed(source)

@@ -5,8 +5,9 @@
 array([0., 1., 3.])
 
 Graphs of SciPy and NumPy are processed on the CPU, those of CuPy on their GPU, where the results
-stay. Functions that spgraph does not implement are SciPy's own; `delegated.DELEGATED` lists them.
-CSR matrices with values of float64, float32, int32 or int64 are not copied.
+stay; of a Matrix give `A.tocsr()`. Functions that spgraph does not implement are SciPy's own;
+`delegated.DELEGATED` lists them. CSR matrices with values of float64, float32, int32 or int64 are
+not copied.
 """
 
 from scipy.sparse.csgraph import NegativeCycleError

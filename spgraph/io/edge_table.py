@@ -176,7 +176,8 @@ def _columns(table: Any, wanted: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         raise DomainMismatch(
             "from_edges: table: expected a DataFrame, a Table of pyarrow, a path, a mapping of "
             f"columns or a tuple of two or three arrays, got {type(table).__name__}; a list of "
-            "edges, each a pair: from_edges(tuple(map(list, zip(*edges))))"
+            "edges, each a pair: from_edges(tuple(map(list, zip(*edges)))); a graph G of NetworkX: "
+            "sg.Matrix(G) and sg.Ids(list(G))"
         )
     if isinstance(table, arrow.Table | arrow.RecordBatch):
         _check_names(wanted, table.schema.names)

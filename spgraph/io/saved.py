@@ -29,6 +29,8 @@ def save(path: str | os.PathLike[str], x: Vector | MatrixLike, *, ids: Ids | Non
     >>> list(sg.load(path))
     [(2, 0.5)]
     """
+    if isinstance(path, Vector | Matrix):
+        raise TypeError(f"save: path: expected a path, got a {type(path).__name__}; save(path, x)")
     name = _npz_name(path)
     x = (x if isinstance(x, Vector) else as_matrix(x, "x")).to("cpu")
     check_ids("save", ids, x)

@@ -219,7 +219,8 @@ def _id(form: Form, where: str, token: bytes, high: int) -> int:
     if not _INTEGER.fullmatch(token):
         raise FormatError(
             f"{where}: expected an integer vertex id, got {_show(token)} "
-            f"(a comment begins with {' or '.join(m.decode() for m in form.markers)})"
+            f"(a comment begins with {' or '.join(m.decode() for m in form.markers)}; "
+            "from_edges, and --columns of a command, read a .csv of names)"
         )
     id = bounded(token)
     if id < form.low:

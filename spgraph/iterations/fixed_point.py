@@ -328,7 +328,8 @@ def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None
     if low < 0 and ring == min_plus:
         raise NegativeWeight(
             f"A: expected lengths >= 0, got {_first(A, lambda a: a < 0)}; where no cycle has a "
-            "negative length, closure over min and a plus of your own (BinaryOp.define) takes them"
+            "negative length, csgraph.bellman_ford takes A.tocsr(), and closure a semiring of min "
+            "and a plus of your own (BinaryOp.define)"
         )
     if ring == max_times:
         if low < 0 or high > 1:

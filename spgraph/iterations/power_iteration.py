@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
@@ -341,6 +341,11 @@ def full(name: str, argument: str, v: Vector | Sequence[float] | np.ndarray, A: 
     """`v`, a Vector or a 1-D array with a number for each vertex of A, as a full Vector of float64;
     positions without an entry are 0.
     """
+    if isinstance(v, Mapping):
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a Vector or an array with a number for each vertex, got "
+            f"{type(v).__name__}; Vector.from_coo(positions, numbers, size=A.nrows) makes one"
+        )
     if not isinstance(v, Vector):
         v = Vector.from_dense(v)
     if isinstance(v.device, str) and not isinstance(A.device, str):

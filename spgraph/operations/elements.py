@@ -308,7 +308,7 @@ def _operator(
     if not isinstance(op, BinaryOp | Monoid):
         raise DomainMismatch(
             "apply: op: expected a UnaryOp, BinaryOp, Monoid or IndexUnaryOp, or the name of one, "
-            f"got {op!r}"
+            f"got {op!r}; UnaryOp.define(f) makes one of a function f"
         )
     if (left is None) == (right is None):
         raise DomainMismatch(f"apply: op: {op!r} takes two operands: give one of left= and right=")
@@ -373,7 +373,8 @@ def select(
     if not isinstance(op, IndexUnaryOp):
         raise DomainMismatch(
             "select: op: expected an IndexUnaryOp such as semirings.indexunary.valuegt or its "
-            f"name, got {op!r}"
+            f"name, got {op!r}; IndexUnaryOp.define(f) makes one of a function f of value, row, "
+            "column and thunk"
         )
     op, scalar = scalars.threshold("select", op, thunk, u.dtype)
     typed = checks.typed("select", op, u.dtype, scalar.dtype)

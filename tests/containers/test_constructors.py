@@ -102,8 +102,16 @@ def test_a_vector_of_a_sparse_array_has_its_entries() -> None:
         (sg.Matrix, sg.Vector([1, 2]), "Matrix: x: expected a Matrix, .* got Vector; "),
         (sg.Matrix, [1, 2], "from_dense: array: expected 2 dimensions, got 1; a Vector is made"),
         (sg.Matrix, np.ma.masked_array([[1, 2]], [[0, 1]]), "expected an array without a mask"),
-        (sg.Vector, 3, r"Vector: x: expected a list .* got int of 0; .* Vector.empty a size"),
-        (sg.Vector, DENSE, r"Vector: x: expected .* got ndarray of 2; Matrix\(x\) takes 2"),
+        (
+            sg.Vector,
+            3,
+            r"Vector: x: expected a list .* got int of 0 dimensions; .* Vector.empty a size",
+        ),
+        (
+            sg.Vector,
+            DENSE,
+            r"Vector: x: expected .* got ndarray of 2 dimensions; Matrix\(x\) takes 2",
+        ),
         (sg.Vector, scipy.sparse.csr_array(DENSE), r"Vector: x: expected 1 dimension, got 2"),
         (sg.Vector, ["a"], "dtype: expected bool"),
         (sg.Vector, np.ma.masked_array([1, 2], [0, 1]), "expected an array without a mask"),

@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from fixtures_device import device  # noqa: F401
 
+import spgraph as sg
 from spgraph import operations as ops
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
@@ -220,3 +221,41 @@ def test_an_empty_part_of_a_row_or_column_takes_an_empty_vector(
     assert sorted(A.to("cpu")) == [(0, 0, 1), (0, 1, 2), (1, 0, 3), (1, 1, 4)]
     with pytest.raises(DimensionMismatch, match="value.size 1"):
         ops.assign(A, Vector.empty(1, np.int64, device=A.device), rows, columns)
+
+
+ELSEWHERE: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
+    ("csgraph", lambda: sg.shortest_path, AttributeError, "it is spgraph.csgraph.shortest_path"),
+    ("semirings", lambda: sg.min_plus, AttributeError, "it is spgraph.semirings.min_plus"),
+    ("iterations", lambda: sg.closure, AttributeError, "it is spgraph.iterations.closure"),
+    ("names", lambda: sg.louvain, AttributeError, "docs/names.md has the names of"),
+    ("method", lambda: A().mxm, AttributeError, r"functions, as in sg.mxm\(A, B\)"),
+    ("in Matrix", lambda: (0, 1) in A(), TypeError, r"A\[i, j\] is not None"),
+    ("in Vector", lambda: 0 in u(), TypeError, r"v\[i\] is not None"),
+    ("mxv", lambda: ops.mxv(A(), u(), max), DomainMismatch, "BinaryOp.define"),
+    ("accum", lambda: ops.mxv(A(), u(), accum=max, out=u(2)), DomainMismatch, "BinaryOp.define"),
+    ("apply", lambda: ops.apply(u(), abs), DomainMismatch, "UnaryOp.define"),
+    ("select", lambda: ops.select(u(), abs), DomainMismatch, "IndexUnaryOp.define"),
+    ("Monoid", lambda: sg.semirings.Monoid(max, 0), DomainMismatch, "BinaryOp.define"),
+    ("Semiring", lambda: sg.semirings.Semiring("min", "plus"), DomainMismatch, "semirings.monoid"),
+    ("Vector", lambda: sg.Vector(6), DomainMismatch, "of 0 dimensions; .* Vector.empty a size"),
+    ("save", lambda: sg.save(A(), "a.npz"), TypeError, r"save: path: .* a Matrix; save\(path, x\)"),
+    ("dict", lambda: sg.pagerank(sg.diag(u()), personalization={0: 1}), DomainMismatch, "got dict; .*from_coo"),
+    ("lengths", lambda: sg.sssp(-sg.diag(u()), 0), ValueError, "csgraph.bellman_ford takes A.tocsr"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [each[1:] for each in ELSEWHERE],
+    ids=[each[0] for each in ELSEWHERE],
+)
+def test_the_message_says_what_to_write_instead(
+    call: Callable[[], Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_names_that_tools_ask_for_are_just_missing() -> None:
+    assert not hasattr(sg, "__wrapped__")
+    assert not hasattr(A(), "__array_interface__")
