@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import spgraph as sg
+from spgraph.backends.cpu.entrywise.rows import FEW, shares
 from spgraph.backends.cpu.runtime import pool
 
 
@@ -83,3 +84,17 @@ def test_one_source_whose_levels_are_small_takes_one_thread(
     assert max(launches) == (2 if large else 1)
     # directed: every path from 0 to a vertex behind
     assert np.allclose(found[1:], 48 - i), found
+
+
+@pytest.mark.parametrize("count", [1, FEW, FEW + 1, 300])
+def test_shares_are_of_equal_work(count: int) -> None:
+    rng = np.random.default_rng(count)
+    sizes = rng.integers(0, 9, (2, 100)) * (rng.random((2, 100)) < 0.5)
+    sizes[0, 40] = 500
+    pointers = tuple(np.concatenate(([0], np.cumsum(row))).astype(np.int32) for row in sizes)
+    before = np.arange(101) + sum(pointers)
+    wanted = [before[-1] * c // count for c in range(1, count)]
+    expected = [0, *(int((before < work).sum()) for work in wanted), 100]
+    for given, bounds in ((pointers, expected), ((pointers[0][:1],), (count + 1) * [0])):
+        found = shares(count, given)
+        assert found.tolist() == bounds and found.dtype == np.int64

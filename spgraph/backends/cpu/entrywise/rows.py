@@ -15,6 +15,8 @@ from spgraph.semirings import Function
 
 # chunks of rows per thread, taken dynamically: equal numbers of entries may differ in work
 CHUNKS = 8
+# bounds up to which searches one by one take less time than NumPy's for all of them
+FEW = 16
 
 # added to the preambles of kernels that search for the ids of one row in another
 LOWER_BOUND = '''\
@@ -59,13 +61,24 @@ def work_of(pointers: tuple[np.ndarray, ...]) -> int:
 
 def shares(count: int, pointers: tuple[np.ndarray, ...]) -> np.ndarray:
     """The bounds of `count` ranges of rows with about the same numbers of rows and entries."""
-    rows, total = pointers[0].size - 1, work_of(pointers)
+    rows = pointers[0].size - 1
+    if count == 1:
+        return np.array([0, rows], np.int64)
+    total = work_of(pointers)
+    wanted = [total * c // count for c in range(1, count)]
 
     def before(row: int) -> int:
         return row + sum(int(pointer[row]) for pointer in pointers)
 
-    inner = [bisect_left(range(rows), total * c // count, key=before) for c in range(1, count)]
-    return np.array([0, *inner, rows], np.int64)
+    if count <= FEW:
+        inner = [bisect_left(range(rows), work, key=before) for work in wanted]
+        return np.array([0, *inner, rows], np.int64)
+    low, high = np.zeros(count - 1, np.int64), np.full(count - 1, rows)
+    while (low < high).any():  # the same searches, side by side
+        middle = (low + high) // 2
+        less = sum((pointer[middle] for pointer in pointers), middle) < wanted
+        low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
+    return np.concatenate(([0], low, [rows]))
 
 
 def row_sizes(rows: int, bound: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from spgraph.backends.cpu.entrywise.rows import shares
 from spgraph.backends.cpu.products.products import pull
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Matrix, Vector
@@ -54,8 +55,8 @@ def power(
     work = np.empty((2, n + 1), kind), np.empty(n + 1 if len(matrices) == 2 else 1, kind)
     for gathered in work:
         gathered[..., -1] = 0.0
-    starts = _chunk_starts(first._indptr)
-    starts2 = starts if last is first else _chunk_starts(last._indptr)
+    starts = _chunk_starts(first)
+    starts2 = starts if last is first else _chunk_starts(last)
     value, report = x._values.copy(), np.zeros(2)
     threads = pool.threads_for((first.nvals + n) * max_iter)
     pool.launch(
@@ -126,23 +127,10 @@ def power_shard(
     return Vector._of(x.size, value), report
 
 
-def _chunk_starts(indptr: np.ndarray) -> np.ndarray:
-    """The first rows of the chunks of a matrix, and behind them the number of rows: chunk k of K
-    starts at the first row with k / K of all rows and entries before it.
-    """
-    n = indptr.size - 1
-    steps = int(indptr[n]) + n
-    chunks = max(1, min(n, steps // CHUNK))
-    if chunks == 1:
-        return np.array([0, n], np.uint64)
-    k = np.arange(1, chunks)
-    target = steps // chunks * k + np.minimum(k, steps % chunks)
-    low, high = np.zeros(chunks - 1, np.int64), np.full(chunks - 1, n)
-    while (low < high).any():  # binary searches, side by side
-        middle = (low + high) // 2
-        before = indptr[middle] + middle < target
-        low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
-    return np.concatenate(([0], low, [n])).astype(np.uint64)
+def _chunk_starts(M: Matrix) -> np.ndarray:
+    """The first rows of the chunks of M, and the number of its rows."""
+    chunks = max(1, min(M.nrows, (M.nvals + M.nrows) // CHUNK))
+    return shares(chunks, (M._indptr,)).view(np.uint64)
 
 
 def _spread(v: Vector | float | None, missing: float) -> tuple[np.uint64, np.ndarray]:
