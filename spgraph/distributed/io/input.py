@@ -80,6 +80,8 @@ def read(
     A text file is read twice, to count and to keep. Files that are no list of entries (.npz, dense
     arrays), pipes, and every file for the partitions "biased" and "metis", which need all edges,
     are read whole by every process before it keeps its share.
+    Sums of reals that a file lists at one position may differ from those of `spgraph.read` in their
+    last bits: they are added in another order.
 
     Raises what `spgraph.read` and `Matrix.distribute` raise: in the process where it happens, in
     the others CommunicationError. DimensionMismatch for a text file of a matrix that is not square.
@@ -94,12 +96,8 @@ def read(
     [0, 1, 2, 3]
     """
     comm = chosen("read", shards, devices, communicator, exchange)
-    options: dict[str, Any] = {
-        "symmetric": symmetric,
-        "base": base,
-        "dtype": dtype,
-        "compact": compact,
-    }
+    options: dict[str, Any] = {"symmetric": symmetric, "base": base}
+    options |= {"dtype": dtype, "compact": compact}
     if not (isinstance(partition, str) and partition in ("biased", "metis")):
         spread = read_shards(path, comm, partition, **options)
         if spread is not None:

@@ -12,7 +12,7 @@ import pytest
 
 import spgraph as sg
 from spgraph.backends.shards.closure import Part
-from spgraph.distributed import Placement
+from spgraph.distributed import LocalCommunicator, Placement
 from spgraph.distributed.exchange import in_step
 from spgraph.distributed.loops import closure as closures
 from spgraph.distributed.loops.sharded_graph import sparse_entries
@@ -72,6 +72,27 @@ def test_a_closure_keeps_its_values_while_another_runs(monkeypatch: pytest.Monke
         start = sparse_entries(A.device.filled(value, size=3, dtype="int64"))
         found.append(closures.in_rounds(A, *start, typed, None))
     assert [parts[0].values.tolist() for parts in found] == [[5] * 3, [7] * 3]
+
+
+@pytest.mark.parametrize("shards", [1, 2, 5])
+def test_what_shards_send_comes_joined(shards: int) -> None:
+    """Also where a shard sends nothing to some, itself included, or gets nothing."""
+    sizes = np.arange(shards**2).reshape(shards, shards) % 3  # [p, q]: from p to q
+    sizes[:, 0] = 0
+
+    def step(p: int) -> Generator[Any, Any, Any]:
+        parts = [np.full(size, 10 * p + q) for q, size in enumerate(sizes[p].tolist())]
+        coming = sizes[:, p].tolist()
+        whole = np.empty(sum(coming), np.int64)
+        came = yield "send", (parts, coming, whole)
+        assert came is whole
+        return came
+
+    communicator = LocalCommunicator(shards)
+    exchange = in_step.ByCommunicator(communicator)
+    found = in_step.run([step(p) for p in range(shards)], communicator.devices, exchange)
+    for q, came in enumerate(found):
+        np.testing.assert_array_equal(came, np.repeat(10 * np.arange(shards) + q, sizes[:, q]))
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
