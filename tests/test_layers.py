@@ -344,10 +344,11 @@ def test_kernels_mirror_each_other() -> None:
     CUDA has more of both: what NumPy does on the CPU, and steps that take a grid several launches.
     The CPU alone has what one thread does for one start, which CUDA makes of the loops, `orient`,
     `sort_entries` and `fold_entries`, which CUDA makes of operations and of CuPy's sort,
-    `parse_lines`, for files are read on the host, and `pool`, what threads of the CPU wait in.
+    `join`, for a product of CUDA counts before it writes, `parse_lines`, for files are read on the
+    host, and `pool`, what threads of the CPU wait in.
     """
     alone = {"bellman_ford", "breadth_first_order", "dijkstra", "spanning_forest"}
-    alone |= {"fold_entries", "orient", "parse_lines", "pool", "sort_entries"}
+    alone |= {"fold_entries", "join", "orient", "parse_lines", "pool", "sort_entries"}
     alone |= {"strong_components"}
     texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))
     assert len(texts) > 5

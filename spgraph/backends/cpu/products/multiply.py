@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import ModuleType
 
 import numpy as np
 
@@ -36,6 +35,8 @@ NOT_REDUCED = (
 )
 # columns of X summed at a time: a row of sums stays in the L1 cache
 BLOCK = 1024
+# of a row of a product: texts in kernels/
+FORMS = ("dense", "short", "bitmap")
 NO_PLACES = np.empty(0, np.int64)
 
 
@@ -74,8 +75,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     # looking through a bitmap of the columns for each row
     dense = kind == 0 and constant is None and B.ncols * semiring.dtype.itemsize <= SUMS_BYTES
     dense = dense and B.ncols <= most and A.nrows * B.ncols <= 1024 * most
-    text = preamble.semiring(semiring, MASK=kind, VALUES=constant is None, DENSE=dense)
-    kernels = jit.module("multiply_rows", text)
+    kernel = jit.module("multiply_rows", _forms(semiring, kind, constant is None, dense))
     threads = pool.threads_for(int(work.sum()))
     sums = np.full((threads, B.ncols if dense else 0), semiring.add.identity, semiring.dtype)
     maps = (*_maps(threads, B.ncols, mask is not None), sums)
@@ -84,15 +84,20 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     def rows(splits: np.ndarray, offsets: np.ndarray, z: tuple[np.ndarray, ...]) -> None:
         """Make the rows between each two splits from the offset in z on."""
         given = (*_operands(A, B), m_indptr, m_indices, flops, splits, offsets)
-        pool.launch(
-            kernels.multiply_rows, threads, *given, np.zeros(1, np.int64), *maps, counts, *z
-        )
+        pool.launch(kernel.multiply_rows, threads, *given, np.zeros(1, np.int64), *maps, counts, *z)
 
     if threads == 1 and z[0].size == most:  # straight into the result
         rows(np.array([0, A.nrows]), np.zeros(1, np.int64), z)
     else:
         z = _in_rounds(rows, _sums(bounds), _sums(work), counts, threads, z, result)
     return _matrix(_sums(counts[1:]), z[0], z[1], *result)
+
+
+@functools.lru_cache(maxsize=1024)
+def _forms(semiring: TypedSemiring, mask: int, values: bool, dense: bool) -> str:
+    """The preamble of `multiply_rows`: the product, and the forms of a row."""
+    text = preamble.semiring(semiring, MASK=mask, VALUES=values, DENSE=dense)
+    return text + "".join(jit.text_of(f"multiply_rows_{form}") for form in FORMS)
 
 
 def _in_rounds(
@@ -126,7 +131,7 @@ def _in_rounds(
         for array in to:
             memory.touched(array[total : places[-1]])
         given = (offsets, np.diff(places), places, np.zeros(1, np.int64), *buffer, *to)
-        pool.launch(_common().join, threads, *given)
+        pool.launch(jit.module("join", "").join, threads, *given)
         total, first = int(places[-1]), last
     return to
 
@@ -163,7 +168,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
         to_columns, to_z = _pair(total, *result)
         places = _sums(lengths)
         given = (splits, lengths, places, ticket[1:], columns, z, to_columns, to_z)
-        pool.launch(_common().join, threads, *given)
+        pool.launch(jit.module("join", "").join, threads, *given)
         columns, z = to_columns, to_z
     return _matrix(_sums(counts[1:]), columns, z, *result)
 
@@ -296,13 +301,8 @@ def _row_flops(A: Matrix, B: Matrix) -> np.ndarray:
     flops = np.zeros(A.nrows, np.int64)
     threads = pool.threads_for(A.nvals)
     given = (_splits(A._indptr, threads), A._indptr, A._indices, B._indptr, flops)
-    pool.launch(_common().row_flops, threads, *given)
+    pool.launch(jit.module("row_flops", "").row_flops, threads, *given)
     return flops
-
-
-def _common() -> ModuleType:
-    """The kernels that do not depend on the semiring, compiled once for all semirings."""
-    return jit.module("multiply_rows", "")
 
 
 def _sums(counts: np.ndarray) -> np.ndarray:
@@ -347,8 +347,7 @@ def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | Non
     # an operand without entries may have no value, but then the product has no entries
     x, y = (M._values[:1] if M._values.size else np.zeros(1, M.dtype) for M in (A, B))
     z = np.empty(1, semiring.dtype)
-    text = preamble.semiring(semiring, MASK=0, VALUES=False, DENSE=False)
-    pool.launch(jit.module("multiply_rows", text).one_value, 1, x, y, z)
+    pool.launch(jit.module("one_value", preamble.semiring(semiring)).one_value, 1, x, y, z)
     return z
 
 
