@@ -80,6 +80,38 @@ def ewise_intersection(
                 q += np.uint64(y <= x)
 
 
+@inner
+def union_runs(
+    i, p, p_end, a_ids, a, a_keep, q, q_end, b_ids, b, b_keep, alpha, beta, k, z_ids, z
+):  # fmt: skip
+    """Write the union of what is left of both rows i, run by run: entries of a, entries of b, one
+    of both.
+    """
+    one = np.uint64(1)
+    while p < p_end or q < q_end:
+        stop = p_end if q == q_end else lower_bound(a_ids, p, p_end, b_ids[q])
+        for s in range(p, stop):
+            z_ids[k] = a_ids[s]
+            if VALUES:
+                z[k] = only_a(a[s & a_keep], beta, i, np.int64(a_ids[s]))
+            k += one
+        p = stop
+        stop = q_end if p == p_end else lower_bound(b_ids, q, q_end, a_ids[p])
+        for s in range(q, stop):
+            z_ids[k] = b_ids[s]
+            if VALUES:
+                z[k] = only_b(b[s & b_keep], alpha, i, np.int64(b_ids[s]))
+            k += one
+        q = stop
+        if p < p_end and q < q_end and a_ids[p] == b_ids[q]:
+            z_ids[k] = a_ids[p]
+            if VALUES:
+                z[k] = both(a[p & a_keep], b[q & b_keep], i, np.int64(a_ids[p]))
+            k += one
+            p += one
+            q += one
+
+
 @kernel
 def ewise_union(
     thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep,
@@ -129,26 +161,7 @@ def ewise_union(
                             z[k_end] = of_a if x > y else of_b
                     p_end -= np.uint64(x >= y)
                     q_end -= np.uint64(y >= x)
-            # run by run: those of a, those of b, one of both
-            while p < p_end or q < q_end:
-                stop = p_end if q == q_end else lower_bound(a_ids, p, p_end, b_ids[q])
-                for s in range(p, stop):
-                    z_ids[k] = a_ids[s]
-                    if VALUES:
-                        z[k] = only_a(a[s & a_keep], beta, i, np.int64(a_ids[s]))
-                    k += one
-                p = stop
-                stop = q_end if p == p_end else lower_bound(b_ids, q, q_end, a_ids[p])
-                for s in range(q, stop):
-                    z_ids[k] = b_ids[s]
-                    if VALUES:
-                        z[k] = only_b(b[s & b_keep], alpha, i, np.int64(b_ids[s]))
-                    k += one
-                q = stop
-                if p < p_end and q < q_end and a_ids[p] == b_ids[q]:
-                    z_ids[k] = a_ids[p]
-                    if VALUES:
-                        z[k] = both(a[p & a_keep], b[q & b_keep], i, np.int64(a_ids[p]))
-                    k += one
-                    p += one
-                    q += one
+            union_runs(
+                *(i, p, p_end, a_ids, a, a_keep, q, q_end, b_ids, b, b_keep),
+                *(alpha, beta, k, z_ids, z),
+            )

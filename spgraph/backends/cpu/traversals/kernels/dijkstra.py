@@ -84,6 +84,22 @@ def relax_row(
     return count
 
 
+@inner
+def settle_starts(starts, heap, place, dist, root, with_origins):
+    """Settle the starts of a search at distance 0; returns where they begin in the heap's array."""
+    far = np.uint64(heap.size)
+    for k in range(starts.size):
+        s = np.uint64(starts[k])
+        if place[s] == UNVISITED:
+            far -= np.uint64(1)
+            heap[far] = s
+            place[s] = SETTLED
+            dist[s] = 0.0
+            if with_origins:
+                root[s] = s
+    return far
+
+
 @kernel
 def dijkstra(
     thread, threads, sync, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices,
@@ -106,20 +122,12 @@ def dijkstra(
             break
         for k in range(far, n):
             place[np.uint64(heap[k])] = UNVISITED
-        far = n
         dist = distance[b]
         parent, root = parents[b if with_parents else 0], origins[b if with_origins else 0]
         count = np.uint64(0)
-        for k in range(bounds[b], bounds[b + 1]):
-            s = np.uint64(starts[k])
-            if place[s] == UNVISITED:
-                far -= np.uint64(1)
-                heap[far] = s
-                place[s] = SETTLED
-                dist[s] = 0.0
-                if with_origins:
-                    root[s] = s
-        first, k = far, n
+        own = starts[bounds[b] : bounds[b + 1]]
+        first = far = settle_starts(own, heap, place, dist, root, with_origins)
+        k = n
         while True:
             if k > first:
                 k -= np.uint64(1)

@@ -2,6 +2,17 @@
 # "A space-efficient algorithm for finding strongly connected components" (2016), after Tarjan.
 
 
+@inner
+def complete(label, path, held, least, number):
+    """Label the vertices on the stack that reach no lower index than `least`; returns where the
+    rest of the stack begins.
+    """
+    while held < label.size and label[np.uint64(path[held])] >= least:
+        label[np.uint64(path[held])] = number
+        held += 1
+    return held
+
+
 @kernel
 def strong_components(thread, threads, sync, indptr, indices, label, root, at, path, counts):
     """The strong component of every vertex in `label`, numbered in the order of completion;
@@ -50,12 +61,10 @@ def strong_components(thread, threads, sync, indptr, indices, label, root, at, p
                 continue
             depth -= 1
             if root[v] != 0:
-                index -= 1
-                while held < n and label[np.uint64(path[held])] >= least:
-                    label[np.uint64(path[held])] = number
-                    held += 1
-                    index -= 1
                 label[v] = number
+                below = held
+                held = complete(label, path, held, least, number)
+                index -= 1 + held - below
                 number -= 1
             else:
                 held -= 1
