@@ -15,6 +15,7 @@ from typing import NamedTuple
 import minimal_backend
 import pytest
 
+from spgraph import distributed
 from spgraph.backends.cuda.runtime.sources import paths, source
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -327,14 +328,16 @@ def test_what_is_nvidias_stands_in_one_header() -> None:
 def test_shards_have_the_functions_of_a_backend() -> None:
     """But for steps of others: those work on arrays, of which containers in shards have none. What
     the CPU alone has is made of other functions in shards, too, and so are triangles and
-    parents of paths.
+    parents of paths. What goes shard by shard passes on whatever arguments it gets.
     """
+    passing = {f"{name}{kind}" for name in ("apply", "ewise", "select") for kind in ("", "_matrix")}
+    assert passing <= vars(distributed).keys()
     steps = {"levels", "path_parents", "power_shard", "reduce_segments", "scatter", "triangles"}
     steps |= listed("Optional, of the CPU alone").keys()
     cpu, shards = (public_functions(PACKAGE / name) for name in ("backends/cpu", "distributed"))
     assert steps < cpu.keys() and not steps & shards.keys()
-    assert {name: shards.get(name) for name in cpu.keys() - steps} == {
-        name: parameters for name, parameters in cpu.items() if name not in steps
+    assert {name: shards.get(name) for name in cpu.keys() - steps - passing} == {
+        name: parameters for name, parameters in cpu.items() if name not in steps | passing
     }
 
 

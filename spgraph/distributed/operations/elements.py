@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Scalar
@@ -15,65 +16,26 @@ from spgraph.operations.reductions import sum_of_equals
 from spgraph.semirings import Function, TypedMonoid
 from spgraph.steps import backend
 
-C = TypeVar("C", DistributedVector, DistributedMatrix)
+
+def _by_shards(name: str, operands: int = 1) -> Callable[..., Any]:
+    """The backends' function `name`, of so many containers and an operator, shard by shard."""
+
+    def function(*arguments: Any) -> Any:
+        containers, rest = arguments[:operands], arguments[operands:]
+        op: Function = rest[0]
+
+        def own(on: ModuleType, _: None, *shards: Vector | Matrix) -> Any:
+            return getattr(on, name)(*shards, *rest)
+
+        found, first = on_shards(op.positional, own, containers), containers[0]
+        return type(first)(*first.shape, found, first.device)
+
+    return function
 
 
-def ewise(
-    u: DistributedVector,
-    v: DistributedVector,
-    op: Function,
-    union: bool,
-    alpha: Scalar | None = None,
-    beta: Scalar | None = None,
-) -> DistributedVector:
-    """op of the entries of u and v at each position, shard by shard; see `ewise` of a backend."""
-    return _by_shards("ewise", op, (u, v), op, union, alpha, beta)
-
-
-def apply(
-    u: DistributedVector, op: Function, kind: str, scalar: Scalar | None
-) -> DistributedVector:
-    """op of every entry."""
-    return _by_shards("apply", op, (u,), op, kind, scalar)
-
-
-def select(u: DistributedVector, op: Function, thunk: Scalar | None) -> DistributedVector:
-    """The entries for which op is true."""
-    return _by_shards("select", op, (u,), op, thunk)
-
-
-def ewise_matrix(
-    A: DistributedMatrix,
-    B: DistributedMatrix,
-    op: Function,
-    union: bool,
-    alpha: Scalar | None = None,
-    beta: Scalar | None = None,
-) -> DistributedMatrix:
-    """op of the entries of A and B, shard by shard."""
-    return _by_shards("ewise_matrix", op, (A, B), op, union, alpha, beta)
-
-
-def apply_matrix(
-    A: DistributedMatrix, op: Function, kind: str, scalar: Scalar | None
-) -> DistributedMatrix:
-    """op of every entry."""
-    return _by_shards("apply_matrix", op, (A,), op, kind, scalar)
-
-
-def select_matrix(A: DistributedMatrix, op: Function, thunk: Scalar | None) -> DistributedMatrix:
-    """The entries for which op is true."""
-    return _by_shards("select_matrix", op, (A,), op, thunk)
-
-
-def _by_shards(name: str, op: Function, operands: tuple[C, ...], *arguments: object) -> C:
-    """What the backends' function `name` makes of each shard."""
-
-    def own(on: ModuleType, _: None, *shards: Vector | Matrix) -> Any:
-        return getattr(on, name)(*shards, *arguments)
-
-    found, first = on_shards(op.positional, own, operands), operands[0]
-    return type(first)(*first.shape, found, first.device)
+ewise, ewise_matrix = _by_shards("ewise", 2), _by_shards("ewise_matrix", 2)
+apply, apply_matrix = _by_shards("apply"), _by_shards("apply_matrix")
+select, select_matrix = _by_shards("select"), _by_shards("select_matrix")
 
 
 def write(
