@@ -26,26 +26,3 @@ from spgraph.backends.cuda.streamed.operations import (
     write_matrix,
 )
 from spgraph.backends.cuda.streamed.search import search
-
-__all__ = [
-    "apply",
-    "apply_matrix",
-    "contract",
-    "ewise",
-    "ewise_matrix",
-    "extract",
-    "extract_matrix",
-    "kronecker",
-    "multiply_array",
-    "multiply_rows",
-    "pull",
-    "push",
-    "reduce",
-    "reduce_segments",
-    "search",
-    "select",
-    "select_matrix",
-    "transpose",
-    "write",
-    "write_matrix",
-]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import inspect
 import itertools
 import sys
 import weakref
@@ -416,6 +417,8 @@ def test_streamed_functions_are_those_of_the_backend() -> None:
     """What both have under one name is the same function, or takes a Matrix."""
     of_matrices = {"contract", "pull", "push", "transpose", "kronecker"}
     of_matrices |= {"multiply_array", "multiply_rows", "search"}
-    for name in set(streamed.__all__) - of_matrices:
+    functions = {name for name, each in vars(streamed).items() if inspect.isfunction(each)}
+    assert of_matrices < functions
+    for name in functions - of_matrices:
         if not name.endswith("_matrix"):
             assert getattr(streamed, name) is getattr(cuda, name)
