@@ -74,38 +74,34 @@ def apply(u: Vector, op: Function, kind: str, scalar: Any) -> Vector:
     """op of every entry: op(x) ('unary'), op(scalar, x) ('left'), op(x, scalar) ('right') or op(x,
     i, 0, scalar) ('index').
     """
-    scalar = _scalar(scalar)
-    text = preamble.types(U=u.dtype, S=scalar.dtype, Z=op.result, N=id_type(u)) + call(
-        op, kind, op.result
-    )
-    kernel = jit.kernel("apply", "apply", text)
-    count = u._values.size
-    z = array_module(u._values).empty(count, op.result)
-    if count:
-        given = jit.NULL if u._indices is None else u._indices
-        jit.sweep(kernel, count, given, bits_of(u), u._values, scalar, count, z)
+    z = _applied(u, op, kind, scalar, op.result)
     if u._indices is not None:
         return Vector._of(u.size, z, indices=u._indices.copy())
     bits = None if u._bits is None else u._bits.copy()
     return Vector._of(u.size, z, bits=bits, nvals=u._nvals)
 
 
+def _applied(u: Vector, op: Function, kind: str, scalar: Any, result: np.dtype) -> Array:
+    """op of every value that u stores, as `result`; 0 under an absent bit."""
+    scalar, count = _scalar(scalar), u._values.size
+    text = preamble.types(U=u.dtype, S=scalar.dtype, Z=result, N=id_type(u))
+    kernel = jit.kernel("apply", "apply", text + call(op, kind, result))
+    z = array_module(u._values).empty(count, result)
+    if count:
+        given = jit.NULL if u._indices is None else u._indices
+        jit.sweep(kernel, count, given, bits_of(u), u._values, scalar, count, z)
+    return z
+
+
 @jit.on_device
 def select(u: Vector, op: Function, thunk: Any) -> Vector:
     """The entries for which op(x, i, 0, thunk) is true."""
-    thunk = _scalar(thunk)
     xp = array_module(u._values)
-    text = preamble.types(U=u.dtype, S=thunk.dtype, N=id_type(u)) + call(
-        op, "index", np.dtype(bool)
-    )
     if u._indices is not None:
-        kernel = jit.kernel("select", "select_sparse", text)
-        if u.nvals == 0:
-            return u.dup()
-        kept = xp.empty(u.nvals, bool)
-        jit.sweep(kernel, u.nvals, u._indices, u._values, thunk, u.nvals, kept)
-        found = xp.flatnonzero(kept)
+        found = xp.flatnonzero(_applied(u, op, "index", thunk, np.dtype(bool)))
         return Vector._of(u.size, u._values[found], indices=u._indices[found])._conform()
+    thunk = _scalar(thunk)
+    text = preamble.types(U=u.dtype, S=thunk.dtype) + call(op, "index", np.dtype(bool))
     kernel = jit.kernel("select", "select", text)
     z_bits, z = xp.empty(words(u.size), np.uint32), xp.empty(u.size, u.dtype)
     jit.sweep(kernel, u.size, bits_of(u), u._values, thunk, u.size, z_bits, z)

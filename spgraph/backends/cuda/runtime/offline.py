@@ -84,8 +84,7 @@ def _vector_operations() -> dict[str, str]:
             semirings.monoid.min.resolve(SINGLE), SINGLE, np.dtype(np.int64)
         ),
         "segments": vectors.fold_preamble(plus, SINGLE, INDEX, SINGLE),
-        "select": preamble.types(U=SINGLE, S=SINGLE, N=INDEX)
-        + vectors.call(above, "index", np.dtype(bool)),
+        "select": preamble.types(U=SINGLE, S=SINGLE) + vectors.call(above, "index", np.dtype(bool)),
         "write": preamble.types(N=INDEX) + masked_write.write_preamble(SINGLE, SINGLE, plus),
     }
 

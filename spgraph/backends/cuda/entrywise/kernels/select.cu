@@ -1,10 +1,5 @@
-// The entries for which f is true.
-// Preamble: types U S N (ids), f(value, i, 0, scalar).
-
-extern "C" __global__ void __launch_bounds__(256)
-    select_sparse(const N* ids, const U* u, S scalar, i64 count, bool* kept) {
-    for (i64 p = thread_id(); p < count; p += thread_count()) kept[p] = f(u[p], ids[p], 0, scalar);
-}
+// The entries of a bitmap or full vector for which f is true.
+// Preamble: types U S, f(value, i, 0, scalar).
 
 // By position, a warp a word; what is not kept becomes 0.
 extern "C" __global__ void __launch_bounds__(256)
