@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
 from types import ModuleType
+from typing import TypeVar
 
 import numpy as np
 
+from spgraph.backends.cpu.entrywise import vectors
 from spgraph.backends.cpu.entrywise.masks import mask_words, true_indices
 from spgraph.backends.cpu.runtime import jit, pool, preamble
-from spgraph.containers import Mask, Vector
+from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import words
 from spgraph.semirings import Function
+
+C = TypeVar("C", Vector, Matrix)
 
 NO_BITS = np.empty(0, np.uint32)
 
@@ -21,24 +25,26 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
 
     t shares no array with out; its arrays may be reused.
     """
-    if mask is None and accum is None:
+    bits, invert = mask_words(mask)
+
+    def allowed(v: Vector, mask: Mask) -> Vector:
+        return vectors.flagged(v, vectors.present(bits, v._indices) != mask.complement)
+
+    kept: Vector | None = out
+    merges = out._indices is not None and t._indices is not None
+    if merges:
+        kept, t = kept_and_taken(out, t, mask, accum, replace, allowed)
+    if kept is None or (mask is None and accum is None):
         with np.errstate(over="ignore"):  # beyond the range of float32 values become infinite
             values = t._values.astype(out.dtype, copy=False)
         out._become(Vector._of(t.size, values, indices=t._indices, bits=t._bits, nvals=t.nvals))
         return
-    kernels = jit.module("write", _preamble(out.dtype, t.dtype, accum))
-    bits, invert = mask_words(mask)
-    replace = replace and mask is not None
-    if out._indices is not None and t._indices is not None:
-        longest, counts = out.nvals + t.nvals, np.zeros(1, np.int64)
-        indices, z = np.empty(longest, t._indices.dtype), np.empty(longest, out.dtype)
-        given = (out._indices, out._values, t._indices, t._values, bits, invert, replace)
-        pool.launch(kernels.write_sparse, 1, *given, indices, z, counts)
-        nvals = int(counts[0])
-        out._become(
-            Vector._of(out.size, z[:nvals].copy(), indices=indices[:nvals].copy())._conform()
-        )
+    text = vectors.accum_preamble(out.dtype, accum)
+    if merges:
+        out._become(vectors.merged(kept, t, text, True, out.dtype))
         return
+    kernels = jit.module("write", text + preamble.constants(ACCUM=accum is not None))
+    replace = replace and mask is not None
     few = mask is not None and not mask.complement and mask.parent._indices is not None
     few = t._indices is not None and not replace and (few or accum is not None)
     if out._indices is None and few:
@@ -58,6 +64,27 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     out._become(Vector._of(out.size, w._values, bits=w._bits))
     # last: out is correct already, should this run out of memory
     out._become(out._conform())
+
+
+def kept_and_taken(
+    out: C,
+    t: C,
+    mask: Mask | None,
+    accum: Function | None,
+    replace: bool,
+    allowed: Callable[[C, Mask], C],
+) -> tuple[C | None, C]:
+    """(the entries of `out` that a write keeps, None if it keeps none; those of t that it takes):
+    their union is the result. `allowed` gives the entries that a mask allows.
+    """
+    kept = None if accum is None else out
+    if mask is not None:
+        t = allowed(t, mask)
+        if accum is None:
+            kept = None if replace else allowed(out, ~mask)
+        elif replace:
+            kept = allowed(out, mask)
+    return kept, t
 
 
 def _write_few(
@@ -83,19 +110,6 @@ def _forget_count(out: Vector, bits: bool) -> None:
         out._nvals = None
     elif bits:
         out._become(Vector._of(out.size, out._values, bits=_all_bits(out.size)))
-
-
-@lru_cache(maxsize=1024)
-def _preamble(w: np.dtype, t: np.dtype, accum: Function | None) -> str:
-    """The preamble: `cast` to the type of w, `combine(w, t)`, the accumulator cast to it, ACCUM."""
-    define = preamble.cast("cast", w)
-    if accum is None:
-        return (
-            define
-            + "ACCUM = False\n@njit(error_model='numpy')\ndef combine(w, t):\n    return cast(t)\n"
-        )
-    call = "@njit(error_model='numpy')\ndef combine(w, t):\n    return cast(op(w, t, 0, 0, 0, 0))\n"
-    return f"{accum.define_python('op')}\n{define}ACCUM = True\n{call}"
 
 
 def _all_bits(size: int) -> np.ndarray:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from types import ModuleType
-
 import numpy as np
 
 from spgraph.backends.cpu.entrywise import vectors
+from spgraph.backends.cpu.entrywise.masked_write import kept_and_taken
 from spgraph.backends.cpu.entrywise.rows import (
     LOWER_BOUND,
     as_pointer,
@@ -21,32 +19,26 @@ from spgraph.backends.cpu.entrywise.rows import (
     row_sizes,
     run,
 )
-from spgraph.backends.cpu.runtime import jit, memory, preamble
+from spgraph.backends.cpu.runtime import jit, memory
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Scalar
 from spgraph.semirings import Function
 
 NO_VALUES = np.empty(0, bool)
-# how apply and select call operators of each kind, given a value, its row and column and a scalar
-CALLS = {
-    "unary": "op(value)",
-    "left": "op(scalar, value, i, j, i, j)",
-    "right": "op(value, scalar, i, j, i, j)",
-    "index": "op(value, i, j, scalar)",
-}
-# the preamble of kernels/matrix_ewise.py for patterns
+# what stands before the preamble of kernels/matrix_ewise.py; and this of patterns
+VALUES = "VALUES = True\n"
 PATTERN = "VALUES = False\n" + "".join(
     f"@njit\ndef {name}(x, y, i, j):\n    return x\n" for name in ("both", "only_a", "only_b")
 )
 
 
 def apply_matrix(A: Matrix, op: Function, kind: str, scalar: np.generic) -> Matrix:
-    """op of every entry, called as in CALLS[kind]; iso if A is and op is not positional."""
+    """op of every entry, called as in `vectors.CALLS`; iso if A is and op is not positional."""
     if not op.positional:
         z = vectors.apply(Vector._of(A._values.size, A._values), op, kind, scalar)._values
         return like(A, z, A.iso, A.symmetric or None)
     z = memory.empty(A.nvals, op.result)
-    kernel = _function("matrix_apply", op, kind).matrix_apply
+    kernel = vectors.function("matrix_apply", op, kind).matrix_apply
     run(kernel, (A._indptr,), A._indptr, A._indices, A._values, keep(A), scalar, z)
     return like(A, z, False, None)
 
@@ -54,7 +46,7 @@ def apply_matrix(A: Matrix, op: Function, kind: str, scalar: np.generic) -> Matr
 def select_matrix(A: Matrix, op: Function, thunk: np.generic) -> Matrix:
     """The entries for which op(x, i, j, thunk) is true."""
     flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
-    kernel = _function("matrix_select", op, "index").matrix_select
+    kernel = vectors.function("matrix_select", op, "index").matrix_select
     run(kernel, (A._indptr,), A._indptr, A._indices, A._values, keep(A), thunk, flags, sizes)
     return _flagged(A, flags, sizes)
 
@@ -72,7 +64,7 @@ def ewise_matrix(
     """
     if not union:
         return _intersection(A, B, op)
-    text, steady = _ewise_preamble(op, alpha is not None), not op.positional
+    text, steady = vectors.ewise_preamble(op, alpha is not None), not op.positional
     return _union(A, B, op.result, text, steady, *vectors.other_operands(op, alpha, beta))
 
 
@@ -83,13 +75,7 @@ def write_matrix(
 
     The result is made in new arrays, which `out` takes at the end; those of t may be reused.
     """
-    kept: Matrix | None = None if accum is None else out
-    if mask is not None:
-        t = _allowed(t, mask)
-        if accum is None:
-            kept = None if replace else _allowed(out, ~mask)
-        elif replace:
-            kept = _allowed(out, mask)
+    kept, t = kept_and_taken(out, t, mask, accum, replace, _allowed)
     if kept is None:
         with np.errstate(over="ignore"):  # beyond the range of float32 values become infinite
             values = t._values.astype(out.dtype, copy=False)
@@ -97,8 +83,7 @@ def write_matrix(
             *t.shape, t._indptr, t._indices, values, iso=t.iso, symmetric=t.symmetric or None
         )
     else:
-        steady = accum is None or not accum.positional
-        z = _union(kept, t, out.dtype, _accum_preamble(out.dtype, accum), steady)
+        z = _union(kept, t, out.dtype, vectors.accum_preamble(out.dtype, accum), True)
     out._become(z)
 
 
@@ -110,7 +95,7 @@ def _intersection(A: Matrix, B: Matrix, op: Function) -> Matrix:
     iso = A.iso and B.iso and steady
     indptr = as_pointer(_common(A, B, min(A.nvals, B.nvals)))
     z = None if iso else memory.empty(int(indptr[-1]), op.result)
-    indices = _filled("ewise_intersection", _ewise_preamble(op, False), A, B, (), indptr, z)
+    indices = _filled("ewise_intersection", vectors.ewise_preamble(op, False), A, B, (), indptr, z)
     z = iso_value(A, B, op) if z is None else z
     symmetric = True if A.symmetric and B.symmetric and steady else None
     return Matrix._of(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
@@ -150,6 +135,7 @@ def _filled(
 ) -> np.ndarray:
     """The column ids of a result, by a kernel of kernels/matrix_ewise.py; its values go to z."""
     indices, a, b = memory.empty(int(indptr[-1]), index_type(A)), csr(A), csr(B)
+    text = VALUES + text
     if z is None:  # without values, one kernel for all their types
         text, z, scalars = PATTERN, NO_VALUES, (vectors.NO_SCALAR,) * len(scalars)
         a, b = ((ptr, ids, NO_VALUES, keep_) for ptr, ids, _, keep_ in (a, b))
@@ -177,7 +163,7 @@ def _alone_and_both(
     indptr, a_ids, b_ids, z_ptr = (np.array(part, np.int32) for part in row)
     z_ids, z = np.empty(3, np.int32), np.empty(3, dtype)
     given = (indptr, a_ids, A._values, keep(A), indptr, b_ids, B._values, keep(B))
-    kernel = jit.module("matrix_ewise", LOWER_BOUND + text).ewise_union
+    kernel = jit.module("matrix_ewise", LOWER_BOUND + VALUES + text).ewise_union
     run(kernel, (indptr,), *given, alpha, beta, z_ptr, z_ids, z)
     return z
 
@@ -214,37 +200,3 @@ def _flagged(A: Matrix, flags: np.ndarray, sizes: np.ndarray) -> Matrix:
             run(compress, (A._indptr,), A._indptr, flags, indptr, source, target)
             parts.append(target)
     return Matrix._of(A.nrows, A.ncols, indptr, *parts, iso=A.iso)
-
-
-# --- preambles ------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1024)
-def _function(stem: str, op: Function, kind: str) -> ModuleType:
-    """The kernels of kernels/`stem`.py around op, called as CALLS says."""
-    call = f"@njit(error_model='numpy')\ndef f(value, i, j, scalar):\n    return {CALLS[kind]}\n"
-    return jit.module(stem, op.define_python("op") + "\n" + call)
-
-
-@lru_cache(maxsize=1024)
-def _ewise_preamble(op: Function, scalars: bool) -> str:
-    """`both`, `only_a`, `only_b`: of one alone, the value cast or, with `scalars`, op with one."""
-    alone = ("op(x, y, i, j, i, j)", "op(y, x, i, j, i, j)") if scalars else ("cast(x)", "cast(x)")
-    return preamble.function(op) + _calls("op(x, y, i, j, i, j)", *alone)
-
-
-@lru_cache(maxsize=1024)
-def _accum_preamble(dtype: np.dtype, accum: Function | None) -> str:
-    """The union in which an accumulated result is written, in the type of the output."""
-    define = preamble.cast("cast", dtype)
-    if accum is None:
-        return define + _calls("cast(y)", "x", "cast(x)")
-    return accum.define_python("op") + define + _calls("cast(op(x, y, i, j, i, j))", "x", "cast(x)")
-
-
-def _calls(both: str, only_a: str, only_b: str) -> str:
-    calls = {"both": both, "only_a": only_a, "only_b": only_b}
-    return "VALUES = True\n" + "".join(
-        f"@njit(error_model='numpy')\ndef {name}(x, y, i, j):\n    return {call}\n"
-        for name, call in calls.items()
-    )

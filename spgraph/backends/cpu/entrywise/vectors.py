@@ -20,12 +20,13 @@ NO_SCALAR = np.False_
 # positions per partial sum of a reduction
 WIDTH = 1 << 15
 
-# how apply and select call operators of each kind, given a value, its index and a scalar
+# how apply and select call operators of each kind, given a value, its row and column and a scalar;
+# in vectors the column is 0
 CALLS = {
     "unary": "op(value)",
-    "left": "op(scalar, value, index, 0, index, 0)",
-    "right": "op(value, scalar, index, 0, index, 0)",
-    "index": "op(value, index, 0, scalar)",
+    "left": "op(scalar, value, i, j, i, j)",
+    "right": "op(value, scalar, i, j, i, j)",
+    "index": "op(value, i, j, scalar)",
 }
 # functions that NumPy vectorises and Numba does not
 UFUNCS = {
@@ -45,40 +46,51 @@ def ewise(
     """op(u[i], v[i]) where both have an entry. `union`: also the entries of only one of them, cast
     to op.result, or op(u[i], beta) and op(alpha, v[i]) if these are given.
     """
-    kernels = _ewise(op, union, alpha is not None)
-    scalars = other_operands(op, alpha, beta)
+    text, scalars = ewise_preamble(op, alpha is not None), other_operands(op, alpha, beta)
     size = u.size
     if not union and u._indices is not None and v._indices is None:
         v = _at(v, u._indices)
     elif not union and v._indices is not None and u._indices is None:
         u = _at(u, v._indices)
     if u._indices is not None and v._indices is not None:
-        longest = u.nvals + v.nvals if union else min(u.nvals, v.nvals)
-        indices, z = np.empty(longest, index_dtype(size)), np.empty(longest, op.result)
-        counts = np.zeros(1, np.int64)
-        given = (u._indices, u._values, v._indices, v._values, *scalars)
-        pool.launch(kernels.ewise_sparse, 1, *given, indices, z, counts)
-        return _trimmed(size, indices, z, int(counts[0]))
+        return merged(u, v, text, union, op.result, scalars)
     u, v = u.to_bitmap(), v.to_bitmap()
     full = (u._bits is None and v._bits is None) or (union and (u._bits is None or v._bits is None))
     z_bits = NO_BITS if full else memory.empty(words(size), np.uint32)
     z = memory.empty(size, op.result) if full else memory.zeros(size, op.result)
     given = (_bits(u), u._values, _bits(v), v._values, *scalars)
-    pool.launch(kernels.ewise, pool.threads_for(size), *given, z_bits, z)
+    kernel = jit.module("ewise", text + preamble.constants(UNION=union)).ewise
+    pool.launch(kernel, pool.threads_for(size), *given, z_bits, z)
     return Vector._of(size, z) if full else Vector._of(size, z, bits=z_bits)._conform()
+
+
+def merged(
+    u: Vector,
+    v: Vector,
+    text: str,
+    union: bool,
+    dtype: np.dtype,
+    scalars: tuple[np.generic, np.generic] = (NO_SCALAR, NO_SCALAR),
+) -> Vector:
+    """The union or intersection of two sparse vectors, under the preamble `text`."""
+    longest = u.nvals + v.nvals if union else min(u.nvals, v.nvals)
+    indices, z = np.empty(longest, index_dtype(u.size)), np.empty(longest, dtype)
+    counts = np.zeros(1, np.int64)
+    kernel = jit.module("ewise", text + preamble.constants(UNION=union)).ewise_sparse
+    given = (u._indices, u._values, v._indices, v._values, *scalars)
+    pool.launch(kernel, 1, *given, indices, z, counts)
+    nvals = int(counts[0])
+    return Vector._of(u.size, z[:nvals].copy(), indices=indices[:nvals].copy())._conform()
 
 
 def apply(u: Vector, op: Function, kind: str, scalar: np.generic) -> Vector:
     """op of every entry, called as `CALLS[kind]` says."""
-    threads = pool.threads_for(u._values.size)
     z = (memory.empty if u._bits is None else memory.zeros)(u._values.size, op.result)
     ufunc = UFUNCS.get(op.python.value) if u._bits is None else None
     if ufunc is not None:
-        pool.call_parts(_part_of_ufunc, threads, ufunc, u._values, z)
+        pool.call_parts(_part_of_ufunc, pool.threads_for(z.size), ufunc, u._values, z)
     else:
-        ids = NO_IDS if u._indices is None else u._indices
-        kernel = _function("apply", op, kind).apply
-        pool.launch(kernel, threads, ids, _bits(u), u._values, scalar, z)
+        _apply_into(z, u, op, kind, scalar)
     if u._indices is not None:
         return Vector._of(u.size, z, indices=u._indices.copy())
     return (
@@ -88,19 +100,22 @@ def apply(u: Vector, op: Function, kind: str, scalar: np.generic) -> Vector:
     )
 
 
+def _apply_into(z: np.ndarray, u: Vector, op: Function, kind: str, scalar: np.generic) -> None:
+    """Write op of every entry to z, where u stores its value."""
+    ids = NO_IDS if u._indices is None else u._indices
+    kernel = function("apply", op, kind).apply
+    pool.launch(kernel, pool.threads_for(z.size), ids, _bits(u), u._values, scalar, z)
+
+
 def select(u: Vector, op: Function, thunk: np.generic) -> Vector:
     """The entries for which op(x, i, 0, thunk) is true."""
-    kernels = _function("select", op, "index")
     if u._indices is not None:
-        indices, z, counts = (
-            np.empty_like(u._indices),
-            np.empty_like(u._values),
-            np.zeros(1, np.int64),
-        )
-        pool.launch(kernels.select_sparse, 1, u._indices, u._values, thunk, indices, z, counts)
-        return _trimmed(u.size, indices, z, int(counts[0]))
+        kept = np.empty(u.nvals, bool)
+        _apply_into(kept, u, op, "index", thunk)
+        return flagged(u, kept)._conform()
+    kernel = function("select", op, "index").select
     z_bits, z = memory.empty(words(u.size), np.uint32), memory.zeros(u.size, u.dtype)
-    pool.launch(kernels.select, pool.threads_for(u.size), _bits(u), u._values, thunk, z_bits, z)
+    pool.launch(kernel, pool.threads_for(u.size), _bits(u), u._values, thunk, z_bits, z)
     return Vector._of(u.size, z, bits=z_bits)._conform()
 
 
@@ -127,9 +142,9 @@ def extract(u: Vector, indices: np.ndarray) -> Vector:
         z = u._values[indices]
         if u._bits is None:
             return Vector._of(indices.size, z)
-        present = _present(u._bits, indices)
-        z[~present] = 0
-        return Vector._of(indices.size, z, bits=pack_bits(present))._conform()
+        there = present(u._bits, indices)
+        z[~there] = 0
+        return Vector._of(indices.size, z, bits=pack_bits(there))._conform()
     if u.nvals == 0:
         return Vector.empty(indices.size, u.dtype)
     at = np.searchsorted(u._indices, indices.astype(u._indices.dtype, copy=False))
@@ -195,20 +210,33 @@ def other_operands(
 
 
 @lru_cache(maxsize=1024)
-def _ewise(op: Function, union: bool, scalars: bool) -> ModuleType:
-    """The kernels of kernels/ewise.py for op; `scalars`: alpha and beta replace missing entries."""
-    alone = ("op(x, y, i, 0, i, 0)", "op(y, x, i, 0, i, 0)") if scalars else ("cast(x)", "cast(x)")
-    calls = "".join(
-        f"@njit(error_model='numpy')\ndef {name}(x, y, i):\n    return {call}\n"
-        for name, call in zip(("only_u", "only_v"), alone, strict=True)
-    )
-    return jit.module("ewise", preamble.function(op, UNION=union) + calls)
+def ewise_preamble(op: Function, scalars: bool) -> str:
+    """`both`, `only_a`, `only_b`: of one alone, the value cast or, with `scalars`, op with one."""
+    alone = ("op(x, y, i, j, i, j)", "op(y, x, i, j, i, j)") if scalars else ("cast(x)", "cast(x)")
+    return preamble.function(op) + _calls("op(x, y, i, j, i, j)", *alone)
 
 
 @lru_cache(maxsize=1024)
-def _function(stem: str, op: Function, kind: str) -> ModuleType:
-    """The kernels of kernels/`stem`.py for op, called as in CALLS[kind]."""
-    call = f"@njit(error_model='numpy')\ndef f(value, index, scalar):\n    return {CALLS[kind]}\n"
+def accum_preamble(dtype: np.dtype, accum: Function | None) -> str:
+    """The union in which an accumulated result is written, in the type of the output."""
+    define = preamble.cast("cast", dtype)
+    if accum is None:
+        return define + _calls("cast(y)", "x", "cast(x)")
+    return accum.define_python("op") + define + _calls("cast(op(x, y, i, j, i, j))", "x", "cast(x)")
+
+
+def _calls(both: str, only_a: str, only_b: str) -> str:
+    calls = {"both": both, "only_a": only_a, "only_b": only_b}
+    return "".join(
+        f"@njit(error_model='numpy')\ndef {name}(x, y, i, j):\n    return {call}\n"
+        for name, call in calls.items()
+    )
+
+
+@lru_cache(maxsize=1024)
+def function(stem: str, op: Function, kind: str) -> ModuleType:
+    """The kernels of kernels/`stem`.py around op, called as CALLS says."""
+    call = f"@njit(error_model='numpy')\ndef f(value, i, j, scalar):\n    return {CALLS[kind]}\n"
     return jit.module(stem, op.define_python("op") + "\n" + call)
 
 
@@ -222,13 +250,14 @@ def _bits(v: Vector) -> np.ndarray:
     return NO_BITS if v._bits is None else v._bits
 
 
-def _present(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def present(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Whether the bit of each index is set."""
     return (bits[indices >> 5] >> (indices & 31).astype(np.uint32)) & np.uint32(1) != 0
 
 
 def _at(v: Vector, indices: np.ndarray) -> Vector:
     """The entries of a bitmap or full vector at `indices`, sparse."""
-    kept = indices if v._bits is None else indices[_present(v._bits, indices)]
+    kept = indices if v._bits is None else indices[present(v._bits, indices)]
     return Vector._of(v.size, v._values[kept], indices=kept)
 
 
@@ -241,6 +270,8 @@ def _first(v: Vector) -> Vector:
     return Vector._of(values.size, values, bits=v._bits[word : word + 1]).to_sparse()
 
 
-def _trimmed(size: int, indices: np.ndarray, values: np.ndarray, nvals: int) -> Vector:
-    """The sparse vector of the first `nvals` entries, in arrays of that size."""
-    return Vector._of(size, values[:nvals].copy(), indices=indices[:nvals].copy())._conform()
+def flagged(v: Vector, flags: np.ndarray) -> Vector:
+    """The entries of a sparse vector whose flag is set."""
+    assert v._indices is not None
+    at = np.flatnonzero(flags)
+    return Vector._of(v.size, v._values[at], indices=v._indices[at])

@@ -1,5 +1,5 @@
 # z = f of every entry.
-# Preamble: f(value, index, scalar).
+# Preamble: f(value, i, j, scalar).
 
 # positions between two checks for signals
 PIECE = np.uint64(1 << 16)
@@ -15,12 +15,12 @@ def apply(thread, threads, sync, ids, bits, u, scalar, z):
             for begin in range(low, high, PIECE):
                 poll(sync)
                 for p in range(begin, min(begin + PIECE, high)):
-                    z[p] = f(u[p], np.int64(ids[p]), scalar)
+                    z[p] = f(u[p], np.int64(ids[p]), 0, scalar)
         else:
             for begin in range(low, high, PIECE):
                 poll(sync)
                 for p in range(begin, min(begin + PIECE, high)):
-                    z[p] = f(u[p], np.int64(p), scalar)
+                    z[p] = f(u[p], np.int64(p), 0, scalar)
         return
     every = np.uint32(0xFFFFFFFF)
     for w in range(bits.size * thread // threads, bits.size * (thread + 1) // threads):
@@ -30,8 +30,8 @@ def apply(thread, threads, sync, ids, bits, u, scalar, z):
         last = min(first + 32, u.size)
         if bits[w] == every:
             for i in range(first, last):
-                z[i] = f(u[i], i, scalar)
+                z[i] = f(u[i], i, 0, scalar)
         else:
             for i in range(first, last):
                 if (bits[w] >> np.uint32(i & 31)) & np.uint32(1):
-                    z[i] = f(u[i], i, scalar)
+                    z[i] = f(u[i], i, 0, scalar)

@@ -1,5 +1,5 @@
 # Two vectors position by position: their union or their intersection.
-# Preamble: op, only_u(x, beta, i), only_v(y, alpha, i), UNION.
+# Preamble: both(x, y, i, j), only_a(x, beta, i, j), only_b(y, alpha, i, j), UNION.
 
 # positions between two checks for signals
 PIECE = np.uint64(1 << 16)
@@ -16,11 +16,11 @@ def ewise_sparse(thread, threads, sync, u_ids, u, v_ids, v, alpha, beta, z_ids, 
         j = np.int64(v_ids[q])
         if i == j:
             z_ids[present] = i
-            z[present] = op(u[p], v[q], i, 0, i, 0)
+            z[present] = both(u[p], v[q], i, 0)
             present += 1
         elif UNION:
             z_ids[present] = min(i, j)
-            z[present] = only_u(u[p], beta, i) if i < j else only_v(v[q], alpha, j)
+            z[present] = only_a(u[p], beta, i, 0) if i < j else only_b(v[q], alpha, j, 0)
             present += 1
         if i <= j:
             p += 1
@@ -29,12 +29,12 @@ def ewise_sparse(thread, threads, sync, u_ids, u, v_ids, v, alpha, beta, z_ids, 
     if UNION:
         while p < u_ids.size:
             z_ids[present] = u_ids[p]
-            z[present] = only_u(u[p], beta, np.int64(u_ids[p]))
+            z[present] = only_a(u[p], beta, np.int64(u_ids[p]), 0)
             present += 1
             p += 1
         while q < v_ids.size:
             z_ids[present] = v_ids[q]
-            z[present] = only_v(v[q], alpha, np.int64(v_ids[q]))
+            z[present] = only_b(v[q], alpha, np.int64(v_ids[q]), 0)
             present += 1
             q += 1
     counts[0] = present
@@ -49,7 +49,7 @@ def ewise(thread, threads, sync, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
         for begin in range(low, high, PIECE):
             poll(sync)
             for k in range(begin, min(begin + PIECE, high)):
-                z[k] = op(u[k], v[k], np.int64(k), 0, np.int64(k), 0)
+                z[k] = both(u[k], v[k], np.int64(k), 0)
         return
     every = np.uint32(0xFFFFFFFF)
     total = (z.size + 31) // 32
@@ -58,17 +58,17 @@ def ewise(thread, threads, sync, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
             poll(sync)
         in_u = u_bits[w] if u_bits.size else every
         in_v = v_bits[w] if v_bits.size else every
-        both = in_u & in_v
-        some = in_u | in_v if UNION else both
+        common = in_u & in_v
+        some = in_u | in_v if UNION else common
         if z_bits.size:
             z_bits[w] = some
-        if both == every and 32 * w + 32 <= z.size:
+        if common == every and 32 * w + 32 <= z.size:
             for i in range(32 * w, 32 * w + 32):
-                z[i] = op(u[i], v[i], i, 0, i, 0)
+                z[i] = both(u[i], v[i], i, 0)
             continue
         for i in range(32 * w, min(32 * w + 32, z.size)):
             bit = np.uint32(1) << np.uint32(i & 31)
-            if both & bit:
-                z[i] = op(u[i], v[i], i, 0, i, 0)
+            if common & bit:
+                z[i] = both(u[i], v[i], i, 0)
             elif some & bit:
-                z[i] = only_u(u[i], beta, i) if in_u & bit else only_v(v[i], alpha, i)
+                z[i] = only_a(u[i], beta, i, 0) if in_u & bit else only_b(v[i], alpha, i, 0)

@@ -1,18 +1,5 @@
-# The entries for which f is true.
-# Preamble: f(value, index, scalar).
-
-
-@kernel
-def select_sparse(thread, threads, sync, ids, u, scalar, z_ids, z, counts):
-    present = 0
-    for p in range(ids.size):
-        if p & 0xFFFF == 0:
-            poll(sync)
-        if f(u[p], np.int64(ids[p]), scalar):
-            z_ids[present] = ids[p]
-            z[present] = u[p]
-            present += 1
-    counts[0] = present
+# The entries of a bitmap or full vector for which f is true.
+# Preamble: f(value, i, j, scalar).
 
 
 @kernel
@@ -25,7 +12,7 @@ def select(thread, threads, sync, bits, u, scalar, z_bits, z):
         kept = np.uint32(0)
         for i in range(32 * w, min(32 * w + 32, u.size)):
             bit = np.uint32(1) << np.uint32(i & 31)
-            if present & bit and f(u[i], i, scalar):
+            if present & bit and f(u[i], i, 0, scalar):
                 kept |= bit
                 z[i] = u[i]
         z_bits[w] = kept
