@@ -18,6 +18,7 @@ from spgraph.distributed.containers.report import Report, border
 from spgraph.distributed.containers.vector import DistributedVector, extent_of_shards, shards_match
 from spgraph.distributed.exchange.collectives import replicate
 from spgraph.distributed.exchange.coordinates import lift
+from spgraph.steps import backend
 
 SAMPLE = 1024  # about so many elements of each array make the fingerprint
 
@@ -58,7 +59,8 @@ class DistributedMatrix(Matrix):
 
         def own(p: int) -> tuple[Array, Array, Array]:
             if partition.ids is not None:
-                return _rows(A, partition.shard_ids(p, A.device))
+                B = backend(A.device).extract_matrix(A, partition.shard_ids(p, A.device), None)
+                return B._indptr, B._indices, B._values
             rows = partition.slice(p)
             offsets = A._indptr[rows.start : rows.stop + 1]
             first, last = int(offsets[0]), int(offsets[-1])
@@ -238,8 +240,8 @@ class DistributedMatrix(Matrix):
             xp.cumsum(lengths[k], out=indptr[1:])
             made = Matrix._of(n, self.ncols, indptr, indices[k], values[k], iso=self.iso)
             if partition.internal_ids is not None:
-                arrays = _rows(made, partition.in_user_order(xp.arange(n, dtype=index_dtype(n))))
-                made = Matrix._of(n, self.ncols, *arrays, iso=self.iso)
+                ids = partition.in_user_order(xp.arange(n, dtype=index_dtype(n)))
+                made = placement.backend(k).extract_matrix(made, ids, None)
             made.symmetric = self.symmetric
             return made
 
@@ -345,23 +347,6 @@ def _fingerprint(A: Matrix) -> int:
             some = move(array[:: 1 + array.size // SAMPLE], "cpu")
         found = zlib.crc32(some.tobytes(), found)
     return found
-
-
-def _rows(A: Matrix, rows: Array) -> tuple[Array, Array, Array]:
-    """The CSR arrays of these rows of A, in this order."""
-    xp = array_module(A._indices)
-    lengths = (A._indptr[1:] - A._indptr[:-1])[rows]
-    indptr = xp.zeros(rows.size + 1, A._indptr.dtype)
-    xp.cumsum(lengths, out=indptr[1:])
-    total = int(indptr[-1])
-    # the entry at position e of the result comes from e + shift; shift is constant in each row
-    shift = xp.zeros(total + 1, np.int64)
-    starts = A._indptr[:-1][rows].astype(np.int64) - indptr[:-1]
-    nonempty = lengths > 0
-    at, shifts = indptr[:-1][nonempty], starts[nonempty]
-    shift[at] = xp.diff(shifts, prepend=xp.zeros(1, np.int64)) if shifts.size else shifts
-    places = xp.cumsum(shift[:total]) + xp.arange(total)
-    return indptr, A._indices[places], A._values.copy() if A.iso else A._values[places]
 
 
 def _column_counts(A: DistributedMatrix) -> DistributedVector:
