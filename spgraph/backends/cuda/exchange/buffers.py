@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from spgraph.backends.cuda.runtime.jit import Kernel
 from spgraph.backends.shards.buffers import Buffers
@@ -31,11 +31,19 @@ class Plan(NamedTuple):
 class Launching(Buffers, Protocol):
     """Buffers that launch the kernels of all local devices at once."""
 
+    contexts: Sequence[Any]  # the local devices, to work in
+
     def launch(self, plan: Plan, arguments: Sequence[tuple[object, ...]], first: int = 0) -> None:
         """Run the kernel of every local shard once, that of shard `first`, which has something to
         do while it waits for the others, before them; after all work that the devices' current
         streams have by now, and after the last such launch.
         """
+        self.barrier()
+        for k in sorted(range(len(self.contexts)), key=lambda k: k != first):
+            with self.contexts[k]:
+                grid, block = (plan.grids[k],), (plan.threads,)
+                plan.kernels[k](grid, block, arguments[k], shared_mem=plan.shared)
+        self.hand_over()
 
 
 def fetch_results(

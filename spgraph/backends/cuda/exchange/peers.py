@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from spgraph.backends.cuda.exchange.buffers import Launching, Plan
+from spgraph.backends.cuda.exchange.buffers import Launching
 from spgraph.containers.storage.arrays import import_cupy
 from spgraph.errors import BackendUnavailable
 
@@ -56,10 +56,10 @@ class PeerBuffers(Launching):
             except runtime.CUDARuntimeError as error:
                 if error.status != ALREADY_ENABLED:
                     raise
-        self._contexts = [cupy.cuda.Device(device) for device in self.devices]
+        self.contexts = [cupy.cuda.Device(device) for device in self.devices]
         self._ready: list[Any] = []
         self._finished: list[Any] = []
-        for device in self._contexts:
+        for device in self.contexts:
             with device:
                 self._ready.append(cupy.cuda.Event(disable_timing=True))
                 self._finished.append(cupy.cuda.Event(disable_timing=True))
@@ -76,17 +76,17 @@ class PeerBuffers(Launching):
         if not fits:
             self._layout = None
         if self._layout is None:  # kernels of a launch that failed may still write there
-            for context in self._contexts:
+            for context in self.contexts:
                 context.synchronize()
         if not fits:
             self._memory.clear()
-            for context, size in zip(self._contexts, sizes, strict=True):
+            for context, size in zip(self.contexts, sizes, strict=True):
                 with context:
                     memory = cupy.cuda.Memory(size)
                     self._memory[context.id] = cupy.cuda.MemoryPointer(memory, 0)
             self._addresses = [int(self._memory[device].ptr) for device in self.devices]
         if layout != self._layout:
-            for context in self._contexts:
+            for context in self.contexts:
                 with context:
                     stream, memory = cupy.cuda.get_current_stream(), self._memory[context.id]
                     for done in self._done.values():
@@ -105,42 +105,24 @@ class PeerBuffers(Launching):
 
     def barrier(self) -> None:
         current, streams = import_cupy().cuda.get_current_stream, []
-        for p, device in enumerate(self._contexts):
+        idle = all(event.done for event in self._done.values())
+        for device in self.contexts:
             with device:
                 streams.append(current())
-                self._ready[p].record(streams[p])
-        for p, device in enumerate(self._contexts):
+                idle = idle and streams[-1].done
+        if idle:  # to find that out takes the host less time than to order the streams
+            return
+        for ready, stream, device in zip(self._ready, streams, self.contexts, strict=True):
+            with device:
+                ready.record(stream)
+        for p, device in enumerate(self.contexts):
             with device:
                 for event in (*self._ready[:p], *self._ready[p + 1 :], *self._done.values()):
                     streams[p].wait_event(event)
 
     def hand_over(self) -> None:
         current = import_cupy().cuda.get_current_stream
-        for finished, device in zip(self._finished, self._contexts, strict=True):
+        for finished, device in zip(self._finished, self.contexts, strict=True):
             with device:
                 finished.record(current())
         self._done.update(zip(self.devices, self._finished, strict=True))
-
-    def launch(self, plan: Plan, arguments: Sequence[tuple[object, ...]], first: int = 0) -> None:
-        current, devices = import_cupy().cuda.get_current_stream, self._contexts
-        streams, idle = [], all(event.done for event in self._done.values())
-        for device in devices:
-            with device:
-                streams.append(current())
-                idle = idle and streams[-1].done
-        if not idle:
-            for p in range(1, len(devices)):
-                with devices[p]:
-                    self._ready[p].record(streams[p])
-            with devices[0]:
-                for event in (*self._ready[1:], *self._done.values()):
-                    streams[0].wait_event(event)
-                self._ready[0].record(streams[0])
-            for p in range(1, len(devices)):
-                with devices[p]:
-                    streams[p].wait_event(self._ready[0])
-        for p in (first, *(p for p in range(len(devices)) if p != first)):
-            with devices[p]:
-                grid, block = (plan.grids[p],), (plan.threads,)
-                plan.kernels[p](grid, block, arguments[p], shared_mem=plan.shared)
-        self.hand_over()

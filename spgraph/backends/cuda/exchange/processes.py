@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.buffers import Launching, Plan
+from spgraph.backends.cuda.exchange.buffers import Launching
 from spgraph.backends.cuda.exchange.mapped import MappedMemory, Segment
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers.storage.arrays import Array
@@ -30,7 +30,7 @@ class ProcessBuffers(Launching):
 
     def __init__(self, mapped: MappedMemory) -> None:
         self._mapped, self._order = mapped, mapped.memory.order
-        self.devices = tuple(range(mapped.processes))
+        self.devices, self.contexts = tuple(range(mapped.processes)), [mapped.memory.context()]
         self._layout: object = None
         self._segment: Segment | None = None
         self._release: Any = None
@@ -73,13 +73,6 @@ class ProcessBuffers(Launching):
 
     def hand_over(self) -> None:
         self._order.hand_over()
-
-    def launch(self, plan: Plan, arguments: Sequence[tuple[object, ...]], first: int = 0) -> None:
-        self.barrier()
-        with self._mapped.memory.context():
-            grid, block = (plan.grids[0],), (plan.threads,)
-            plan.kernels[0](grid, block, arguments[0], shared_mem=plan.shared)
-        self.hand_over()
 
     def gather(self, own: np.ndarray) -> np.ndarray:
         return self._mapped.gather(own)
