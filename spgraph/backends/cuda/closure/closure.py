@@ -131,11 +131,8 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     counts = xp.empty(chunks, np.uint32)
     bits = jit.NULL if x._bits is None else x._bits
     every = np.uint64(0 if A.iso else EVERY)
-    jit.launch(
-        look,
-        min(jit.occupancy(look) * jit.BLOCK, 32 * chunks),
-        *(n, m, A._indptr, A._indices, A._values, every, x._values, bits, flags, before, counts),
-    )
+    given = n, m, A._indptr, A._indices, A._values, every, x._values, bits
+    jit.resident(look, 32 * chunks, *given, flags, before, counts)
     through = xp.cumsum(counts, dtype=np.int64)
     indptr = xp.empty(n + 1, A._indptr.dtype)
     indices = xp.empty(int(through[-1]), A._indices.dtype)

@@ -163,14 +163,13 @@ def _least(
     look = jit.kernel("parents", "parents", text)
     bits = jit.NULL if x._bits is None else x._bits
     parent = xp.full(n, np.iinfo(A._indices.dtype).max, A._indices.dtype)
-    threads = min(jit.occupancy(look) * jit.BLOCK, -(-m // 32) * 32)
     every = np.uint64(0 if A.iso else EVERY)
     floor: tuple[Array, Array] = jit.NULL, jit.NULL
     own = (A._indptr, A._indices, A._values)
 
     def look_along(arrays: tuple[Array, Array, Array], pulls: bool, pushes: bool) -> None:
         shared = (every, x._values, bits, *floor, pulls, pushes, parent, others)
-        jit.launch(look, threads, n, m, *arrays, *shared)
+        jit.resident(look, m, n, m, *arrays, *shared)
 
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
     # the value of an entry alone does not bound products that depend on positions
@@ -192,7 +191,7 @@ def _with_entries(parent: Array, text: str) -> Vector:
     xp, n = array_module(parent), parent.size
     pack = jit.kernel("parents", "parents_bits", text)
     found, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.uint64)
-    jit.launch(pack, min(jit.occupancy(pack) * jit.BLOCK, n), n, parent, found, count)
+    jit.resident(pack, n, n, parent, found, count)
     return Vector._of(n, parent, bits=found, nvals=int(count[0]))
 
 

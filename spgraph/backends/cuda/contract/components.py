@@ -67,16 +67,11 @@ class Shard:
         self.own = (size, first, matrix.nrows, *nowhere)  # as kernels take it
         types = {"I": matrix._indices.dtype, "O": matrix._indptr.dtype, "L": self.label}
         self.text = preamble.types(**types)
-        self.kernels: dict[str, tuple[jit.Kernel, int]] = {}
         self.nonempty = nonempty(matrix._indptr)[0]
 
     def run(self, name: str, work: int, *arguments: object) -> None:
         """Launch a kernel with a thread for each item of work, or as many as run at once."""
-        if name not in self.kernels:
-            kernel = jit.kernel("components", name, self.text)
-            self.kernels[name] = kernel, jit.occupancy(kernel)
-        kernel, most = self.kernels[name]
-        kernel((min(max(1, -(-work // jit.BLOCK)), most),), (jit.BLOCK,), arguments)
+        jit.resident(jit.kernel("components", name, self.text), work, *arguments)
 
     def pairs_words(self, capacity: int) -> int:
         """The 64-bit words of the message of `around`."""

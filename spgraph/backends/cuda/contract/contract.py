@@ -45,9 +45,7 @@ class Forest:
 
     def run(self, name: str, *arguments: object) -> None:
         if self.A.nrows:
-            kernel = jit.kernel("contract", name, self.text)
-            grid = min(-(-self.A.nrows // jit.BLOCK), jit.occupancy(kernel))
-            kernel((grid,), (jit.BLOCK,), arguments)
+            jit.resident(jit.kernel("contract", name, self.text), self.A.nrows, *arguments)
 
     def sample(self) -> None:
         """Follow two edges of every vertex, then elect the giant component."""

@@ -224,14 +224,9 @@ class _Shard:
         first, last, begin, end = self._range(depth, out)
         if begin == end:
             return
-        kernel = self.kernel(name)
-        blocks = min(jit.occupancy(kernel, jit.BLOCK), -(-(end - begin) // (EDGES * jit.BLOCK)))
         indptr, indices, offset = self._side(out)
-        kernel(
-            (blocks,),
-            (jit.BLOCK,),
-            (first, last, begin, end, indptr, indices, self.order, offset, *arguments),
-        )
+        given = first, last, begin, end, indptr, indices, self.order, offset
+        jit.resident(self.kernel(name), -(-(end - begin) // EDGES), *given, *arguments)
 
     def _along_phases(self, step: Step, x: int, sums: int) -> None:
         first, last, begin, end = self._range(step.depth, step.back)
@@ -239,13 +234,9 @@ class _Shard:
         rows, phases = last - first, np.int32(step.phases)
         part = self.xp.empty(rows + 1, offset.dtype)
         self._sweep("cut_rows", rows, rows, offset[first:], begin, phases, part)
-        kernel = self.kernel("pull_phases")
         edges, order = (end - begin) // step.phases, self.order[first:]
-        kernel(
-            (jit.occupancy(kernel, jit.BLOCK),),
-            (jit.BLOCK,),
-            (rows, edges, indptr, indices, order, part, phases, x, sums),
-        )
+        given = rows, edges, indptr, indices, order, part, phases, x, sums
+        jit.resident(self.kernel("pull_phases"), end - begin, *given)
 
     def _range(self, depth: int, out: int) -> tuple[int, int, int, int]:
         """The range of the shard's vertices of a level in the order, and that of their edges."""

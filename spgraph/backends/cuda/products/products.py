@@ -189,13 +189,8 @@ class Scatter:
         and values. `through` is the running sum of the lengths of the rows, `most` its end or more.
         """
         # every warp takes at least 128 edges; how many there are is known on the device
-        threads = min(jit.occupancy(self.kernel) * jit.BLOCK, -(-most // 128) * 32)
-        jit.launch(
-            self.kernel,
-            threads,
-            *(*arrays, ids, values, ids.size),
-            *(through, *self.mask, self.z_bits, self.z),
-        )
+        given = *arrays, ids, values, ids.size, through, *self.mask
+        jit.resident(self.kernel, -(-most // 128) * 32, *given, self.z_bits, self.z)
 
     def result(self) -> Vector:
         """The sums; how many there are is read back."""

@@ -108,6 +108,13 @@ def sweep(kernel: Kernel, threads: int, *arguments: object) -> None:
     launch(kernel, min(threads, 32 * multiprocessors(current_device()) * BLOCK), *arguments)
 
 
+def resident(kernel: Kernel, threads: int, *arguments: object) -> None:
+    """Run a kernel whose threads stride over their work: no more blocks than run at the same
+    time.
+    """
+    launch(kernel, min(threads, occupancy(kernel) * BLOCK), *arguments)
+
+
 def occupancy(kernel: Kernel, threads: int = BLOCK, shared: int = 0) -> int:
     """How many blocks of `threads` threads and `shared` bytes of dynamic shared memory run at the
     same time: the largest grid of a cooperative launch on the current device.

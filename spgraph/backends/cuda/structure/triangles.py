@@ -76,10 +76,8 @@ def _count_oriented(A: Matrix, total: Array) -> None:
     rows, task_row, task_part = (xp.empty(size, np.int32) for size in (n, parts, parts))
     found = xp.zeros(3, np.uint64)  # rows for warps, tasks for blocks, tasks taken
     jit.sweep(tasks, n, starts, n, rows, task_row, task_part, found)
-    jit.launch(
-        *(many, min(jit.occupancy(many), parts) * jit.BLOCK),
-        *(*graph, task_row, task_part, found, found[2:], total),
-    )
+    tasks_found = task_row, task_part, found, found[2:]
+    jit.resident(many, parts * jit.BLOCK, *graph, *tasks_found, total)
     jit.launch(few, jit.occupancy(few) * jit.BLOCK, *graph, rows, found, total)
     jit.sweep(tiny, 8 * n, starts, columns, n, *graph[2:], total)
 
