@@ -16,7 +16,7 @@ from spgraph.errors import DomainMismatch, NegativeWeight
 from spgraph.iterations.closure_buckets import composed_closure
 from spgraph.iterations.closure_widths import default_widths
 from spgraph.iterations.integer_sums import min_plus_and_one, saturating_plus
-from spgraph.iterations.level_search import search, typed_for_rounds
+from spgraph.iterations.level_search import operands, search, typed_for_rounds
 from spgraph.operations import diag, ewise_add, mxm, reduce, select, vxm
 from spgraph.semirings import (
     Semiring,
@@ -249,7 +249,7 @@ class _Plan(NamedTuple):
 def _checked(
     A: MatrixLike, start: Vector, semiring: SemiringLike, delta: float | None
 ) -> tuple[Matrix, _Plan]:
-    A, start = _operands("closure", A, "start", start)
+    A, start = operands("closure", A, "start", start)
     ring = checks.semiring("closure", semiring)
     typed = typed_for_rounds("closure", ring, start.dtype, A.dtype, A.index_dtype)
     if not typed.add.idempotent or typed.add.any:
@@ -271,19 +271,11 @@ def _checked(
     return A, plan
 
 
-def _operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix, Vector]:
-    A, x = checks.square(name, A), checks.vector(name, argument, x)
-    checks.same_size(name, f"{argument}.size", x.size, "A.nrows", A.nrows)
-    if A.device is not x.device:  # the same string, most of the time
-        checks.same_device(name, **{"A": A, argument: x})
-    return A, x
-
-
 def _carried(
     name: str, A: MatrixLike, x: Vector, semiring: SemiringLike
 ) -> tuple[Matrix, Vector, TypedSemiring]:
     """Operands of which x has values of the semiring's own type."""
-    A, x = _operands(name, A, "x", x)
+    A, x = operands(name, A, "x", x)
     typed = typed_for_rounds(name, checks.semiring(name, semiring), x.dtype, A.dtype, A.index_dtype)
     if typed.dtype != x.dtype:
         raise DomainMismatch(

@@ -176,13 +176,19 @@ class _Plan(NamedTuple):
     first: bool  # whether the first product of a row of in-edges is the sum
 
 
+def operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix, Vector]:
+    """A as a square Matrix, and x, checked to be a Vector of its size on its device."""
+    A, x = checks.square(name, A), checks.vector(name, argument, x)
+    checks.same_size(name, f"{argument}.size", x.size, "A.nrows", A.nrows)
+    if A.device is not x.device:  # the same string, most of the time
+        checks.same_device(name, **{"A": A, argument: x})
+    return A, x
+
+
 def _checked(
     A: MatrixLike, start: Vector, semiring: SemiringLike, direction: Direction
 ) -> tuple[Matrix, _Plan]:
-    A, start = checks.square("search", A), checks.vector("search", "start", start)
-    checks.same_size("search", "start.size", start.size, "A.nrows", A.nrows)
-    if A.device is not start.device:  # the same string, most of the time
-        checks.same_device("search", A=A, start=start)
+    A, start = operands("search", A, "start", start)
     checks.direction("search", direction)
     ring = checks.semiring("search", semiring)
     plan = _plan(ring, start.dtype, A.dtype, A.index_dtype)

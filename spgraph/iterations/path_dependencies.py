@@ -14,7 +14,7 @@ from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.storage.arrays import Array, as_array, index_dtype, move, on_device
 from spgraph.errors import DomainMismatch, IndexOutOfBound
-from spgraph.iterations.level_search import constant, search
+from spgraph.iterations.level_search import constant, operands, search
 from spgraph.late_imports import step
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
 from spgraph.semirings import (
@@ -84,10 +84,7 @@ def dependencies_along(A: MatrixLike, level: Vector) -> Vector:
     >>> dependencies_along(A, sg.Vector.from_dense([0, 1, 2, 3])).to_numpy().tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
-    A, _ = _checked("dependencies_along", A, [])
-    level = checks.vector("dependencies_along", "level", level)
-    checks.same_size("dependencies_along", "level.size", level.size, "A.nrows", A.nrows)
-    checks.same_device("dependencies_along", A=A, level=level)
+    A, level = operands("dependencies_along", A, "level", level)
     fused = getattr(backend(A.device), "dependencies", composed_dependencies)
     # which vertex it is, the levels say
     return fused(A, A.T, np.zeros(1, np.int64), level)
