@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import spgraph as sg
+from spgraph import distributed
 from spgraph.distributed import Communicator
 from spgraph.distributed.communicators import MpiCommunicator, messages, timeouts
 from spgraph.errors import CommunicationError
@@ -120,6 +121,37 @@ def another_of_two_graphs(comm: MpiCommunicator) -> None:
     sg.bfs(B, 0)
     try:
         sg.bfs(B if comm.rank == comm.processes - 1 else A, 0)
+    except CommunicationError as error:
+        tell(f"process {comm.rank}: {error}")
+        return
+    tell("no error")
+
+
+def another_partition(comm: MpiCommunicator) -> None:
+    """Of one graph: the last process has exchanged the shards of two vertices."""
+    odd_one, shards = comm.rank == comm.processes - 1, comm.num_shards
+    A = sg.generators.kronecker(6, 4, seed=1)
+    owner = np.arange(A.nrows) % shards
+    if odd_one:
+        owner[[0, 1]] = owner[[1, 0]]
+    A.distribute(shards, communicator=comm, partition="random")  # alike everywhere
+    G = A.distribute(shards, communicator=comm, partition=owner)
+    try:
+        found = sg.bfs(G, 0)
+    except CommunicationError as error:
+        tell(f"process {comm.rank}: {error}")
+        return
+    tell(f"no error {found.level.nvals}")
+
+
+def another_partition_in_shards(comm: MpiCommunicator) -> None:
+    """The same of a graph that is made in shards."""
+    owner = np.arange(64) % comm.num_shards
+    if comm.rank == comm.processes - 1:
+        owner[[0, 1]] = owner[[1, 0]]
+    recipe = sg.generators.kronecker_recipe(6, 4)
+    try:
+        distributed.from_recipe(recipe, comm.num_shards, partition=owner, communicator=comm)
     except CommunicationError as error:
         tell(f"process {comm.rank}: {error}")
         return

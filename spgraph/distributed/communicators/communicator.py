@@ -231,9 +231,9 @@ class Communicator:
     # --- state ------------------------------------------------------------------------------------
 
     def tag_graph(self, fingerprint: int) -> None:
-        """Tag the calls that follow with the fingerprint of a graph, below 2^63. Processes that
-        make the same call with different tags get CommunicationError where the communicator
-        compares.
+        """Tag the calls that follow with the fingerprint of a graph or of its partition, below
+        2^63. Processes that make the same call with different tags get CommunicationError where the
+        communicator compares.
         """
         self._graph_tag = fingerprint
 

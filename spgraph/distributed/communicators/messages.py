@@ -230,8 +230,9 @@ class Messages:
         its = text.rstrip(b"\0").decode(errors="replace")
         if (number, its) == (self.number, self._call[:96]) and tag != self._tag:
             return (
-                f"{self._call}, call {self.number}: process {process} makes it with another graph; "
-                "all processes have to call the same functions with the same graph"
+                f"{self._call}, call {self.number}: process {process} makes it with another graph, "
+                "or one that is divided in another way; all processes have to call the same "
+                "functions with the same graph and partition"
             )
         return (
             f"it is at {self._call}, call {self.number}, but process {process} at {its}, call "

@@ -239,13 +239,13 @@ class NcclCommunicator(Communicator):
             if row[0] == own[0] and row[2] == own[2] and row != own:
                 raise self.failure(
                     f"{NAMES[own[2]]}, call {own[0]}: process {shard} is at the same call, but has "
-                    "made other ones before, or with another graph"
+                    "made other ones before, or with another graph or partition"
                 )
             if row != own:
                 raise self.failure(
                     f"{NAMES[own[2]]}, call {own[0]}, but process {shard} is at {NAMES[row[2]]}, "
                     f"call {row[0]}: all processes have to make the same calls in the same order, "
-                    "on the same graph"
+                    "on the same graph and partition"
                 )
 
 

@@ -75,7 +75,7 @@ class DistributedMatrix(Matrix):
             shards.append(Matrix._of(partition.sizes[p], A.ncols, *moved, iso=A.iso))
         made = cls(A.nrows, A.ncols, shards, placement, symmetric=A.symmetric)
         if placement.communicator.processes > 1:
-            made._derived["fingerprint"] = _fingerprint(A)
+            made._derived["fingerprint"] = _fingerprint(A, partition)
             placement.communicator.tag_graph(made._derived["fingerprint"])
         return made
 
@@ -117,9 +117,11 @@ class DistributedMatrix(Matrix):
 
     @property
     def fingerprint(self) -> int:
-        """A hash: the same in all processes, and most often another for another graph."""
+        """A hash: the same in all processes, and most often another for another graph, or for the
+        same one divided in another way.
+        """
         if "fingerprint" not in self._derived:
-            facts = (self.shape, self._placement.partition(self.nrows).offsets.tolist())
+            facts = (self.shape, self._placement.partition(self.nrows).checksum)
             self._derived["fingerprint"] = zlib.crc32(repr(facts).encode())
         return self._derived["fingerprint"]
 
@@ -339,9 +341,12 @@ class GraphPartition:
         return f"GraphPartition(sizes={self.sizes})"
 
 
-def _fingerprint(A: Matrix) -> int:
-    """A hash of A's shape, types and about a thousand elements of each of its arrays."""
-    found = zlib.crc32(repr((A.shape, A.nvals, A.dtype, A.iso)).encode())
+def _fingerprint(A: Matrix, partition: Partition) -> int:
+    """A hash of A's shape, types and about a thousand elements of each of its arrays, and of who
+    owns which row.
+    """
+    facts = (A.shape, A.nvals, A.dtype, A.iso, partition.checksum)
+    found = zlib.crc32(repr(facts).encode())
     for array in (A.indptr, A.indices, A.values):
         with on_device(A.device):
             some = move(array[:: 1 + array.size // SAMPLE], "cpu")

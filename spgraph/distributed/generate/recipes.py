@@ -50,6 +50,7 @@ def generate_shards(
     pieces = _pieces(recipe, communicator.num_shards, EDGES // len(communicator.local))
     counts = row_counts(pieces, recipe.vertices, communicator)
     partition = partition_by_counts(counts, communicator.num_shards, how)
+    communicator.tag_graph(partition.checksum)
     return partition, build(pieces, counts, partition, communicator)
 
 

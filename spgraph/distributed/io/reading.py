@@ -92,6 +92,7 @@ def read_shards(
     counts = row_counts(pieces, size, communicator, text.check_rows)
     text.check_entries()
     partition = partition_by_counts(counts, communicator.num_shards, how)
+    communicator.tag_graph(partition.checksum)
     rows = text.built(pieces, counts, partition, layout.duplicates)
     if layout.undirected and layout.duplicates == "plus" and text.types:
         kept = np.array([sum(row.indices.size for row in rows)])
