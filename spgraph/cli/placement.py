@@ -13,6 +13,7 @@ from spgraph.cli import launch
 from spgraph.cli.names import aligned
 from spgraph.cli.streams import STANDARD
 from spgraph.containers.storage.arrays import check_device
+from spgraph.distributed.communicators.checks import check_most
 from spgraph.errors import FormatError
 from spgraph.io.files import read_named
 from spgraph.io.saved import load_named, read_names
@@ -68,6 +69,7 @@ class Place(NamedTuple):
                 f"--partition: expected --gpus or --shards with it, got {partition} alone"
             )
         processes = launch.processes()
+        check_most("--shards", shards or 1, processes)
         if processes > 1:
             self._check_processes(processes)
         if gpus is None:

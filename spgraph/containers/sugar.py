@@ -199,9 +199,9 @@ class MatrixSugar(MatrixArithmetic):
         communicator: Communicator | None = None,
         exchange: Literal["auto", "nccl", "peer"] = "auto",
     ) -> DistributedMatrix:
-        """The same Matrix in `shards` shards of rows, which every operation and algorithm takes as
-        it takes this one: a DistributedMatrix. Results come in shards, too; `.gather()` makes a
-        plain container of one.
+        """The same Matrix in `shards` shards of rows (1 to 1,024 a process), which every operation
+        and algorithm takes as it takes this one: a DistributedMatrix. Results come in shards, too;
+        `.gather()` makes a plain container of one.
 
         `devices` is "cpu", "cuda" (the GPUs there are, in turn) or a list of names, one for each
         shard; by default shards stay on the CPU or go to as many GPUs as there are. `partition`

@@ -12,6 +12,7 @@ from spgraph.distributed.communicators import (
     LocalCommunicator,
     NcclCommunicator,
 )
+from spgraph.distributed.communicators.checks import check_most
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition, check_shards, partition
 from spgraph.distributed.containers.placement import Placement
@@ -104,6 +105,7 @@ def chosen(
     if exchange not in EXCHANGES:
         raise ValueError(f"{name}: exchange: expected one of {EXCHANGES}, got {exchange!r}")
     if communicator is None:
+        check_most(f"{name}: shards", shards)
         return _communicator(name, shards, _devices(name, shards, devices), exchange)
     if devices is not None:
         raise ValueError(f"{name}: devices: the communicator given has its own; leave one out")

@@ -457,6 +457,7 @@ def test_pictures(name: str, run: Run, file: Path, weights: Path, tmp_path: Path
         ("core-number graph --gpus 2 --device cpu", "--gpus: expected --device cuda or none"),
         ("core-number graph --gpus 0", "--gpus: expected an integer >= 1, got 0"),
         ("bfs graph --shards 0", "--shards: expected an integer >= 1, got 0"),
+        ("bfs graph --shards 1000000", "--shards: expected at most 1024 shards in a process, got"),
         ("bfs graph --gpus 2 --shards 2", "expected --gpus or --shards, got both"),
         ("bfs graph --shards 2 --device cuda", "--shards: expected --device cpu or none"),
         ("bfs graph --partition random", "--partition: expected --gpus or --shards with it"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import spgraph as sg
 from spgraph import backends, distributed, errors
+from spgraph.distributed import LocalCommunicator
 from spgraph.semirings import binary, min_plus, monoid, plus_pair, plus_times, unary
 
 BLOCKS = [1, 2, 3, 4, 7]
@@ -146,6 +147,12 @@ def test_what_a_placement_refuses() -> None:
     for shards in (0, -1, 2.0, True):
         with pytest.raises(ValueError, match="shards: expected an integer >= 1"):
             A.distribute(shards)
+    for shards in (1025, 10**6, 10**20):
+        said = f"distribute: shards: expected at most 1024 shards in a process, got {shards}"
+        with pytest.raises(ValueError, match=said):
+            A.distribute(shards)
+        with pytest.raises(ValueError, match="LocalCommunicator: shards: expected at most 1024 sh"):
+            LocalCommunicator(shards)
     with pytest.raises(errors.DimensionMismatch, match="devices: expected 2"):
         A.distribute(2, devices=["cpu"])
     with pytest.raises(ValueError, match="exchange: expected one of"):

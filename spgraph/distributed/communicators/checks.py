@@ -11,6 +11,19 @@ from spgraph.containers.storage.arrays import Array, device_of
 
 Op = Literal["sum", "min", "max", "or"]
 
+# of a process: its shards take turns in every operation, and each sends an array to each other
+MOST_SHARDS = 1024
+
+
+def check_most(name: str, shards: int, processes: int = 1) -> None:
+    """ValueError for more shards than so many processes can drive; `name` is that of the argument,
+    after that of the function that the user has called.
+    """
+    most = MOST_SHARDS * processes
+    if shards > most:
+        of = "a process" if processes == 1 else f"{processes} processes"
+        raise ValueError(f"{name}: expected at most {most} shards in {of}, got {shards}")
+
 
 def check_parts(
     name: str, parts: Sequence[Array], devices: Sequence[str], *, dimensions: int | None = 1

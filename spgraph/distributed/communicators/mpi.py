@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array
-from spgraph.distributed.communicators.checks import Op
+from spgraph.distributed.communicators.checks import Op, check_most
 from spgraph.distributed.communicators.communicator import Communicator, fold, split
 from spgraph.distributed.communicators.messages import INLINE, Messages
 from spgraph.errors import BackendUnavailable, CommunicationError
@@ -42,7 +42,7 @@ class MpiCommunicator(Communicator):
     limit) it raises CommunicationError.
 
     Errors: BackendUnavailable without mpi4py or an MPI library; ValueError where shards are not a
-    multiple of the processes, or `timeout` is not a positive number.
+    multiple of the processes, or more than 1,024 for each, or `timeout` is not a positive number.
     """
 
     name = "mpi"
@@ -66,6 +66,7 @@ class MpiCommunicator(Communicator):
                 f"MpiCommunicator: shards: expected a multiple of the {self.processes} processes, "
                 f"got {shards}"
             )
+        check_most("MpiCommunicator: shards", num_shards, self.processes)
         each = num_shards // self.processes
         local = range(self.rank * each, (self.rank + 1) * each)
         super().__init__(num_shards, local, ["cpu"] * each)

@@ -387,6 +387,8 @@ def test_read_and_draw_say_what_does_not_fit(tmp_path: Path) -> None:
     for name, made in (("read", reading_it), ("from_recipe", drawing_it)):
         with pytest.raises(ValueError, match="shards: expected an integer >= 1, got 0"):
             made(0)
+        with pytest.raises(ValueError, match=f"{name}: shards: expected at most 1024 shards in a"):
+            made(10**6)
         with pytest.raises(DimensionMismatch, match=f"{name}: shards: expected 2 as the commun"):
             made(3, communicator=two)
         with pytest.raises(ValueError, match=f"{name}: devices: the communicator given has"):
