@@ -230,7 +230,7 @@ class MatrixSugar(MatrixArithmetic):
             self,  # type: ignore[arg-type]
             shards,
             devices=devices,
-            partition_by=partition,
+            partition=partition,
             communicator=communicator,
             exchange=exchange,
         )

@@ -14,7 +14,8 @@ from spgraph.distributed.communicators import (
 )
 from spgraph.distributed.communicators.checks import check_most
 from spgraph.distributed.containers.matrix import DistributedMatrix
-from spgraph.distributed.containers.partition import Partition, check_shards, partition
+from spgraph.distributed.containers.partition import Partition, check_shards
+from spgraph.distributed.containers.partition import partition as divided
 from spgraph.distributed.containers.placement import Placement
 from spgraph.errors import BackendUnavailable, DimensionMismatch
 from spgraph.steps import backend
@@ -27,19 +28,19 @@ def distribute(
     shards: int,
     *,
     devices: str | Sequence[str] | None = None,
-    partition_by: str | Sequence[int] | Array = "edges",
+    partition: str | Sequence[int] | Array = "edges",
     communicator: Communicator | None = None,
     exchange: str = "auto",
 ) -> DistributedMatrix:
-    """`A` in `shards` of rows: `A.distribute(shards)`, where `devices`, `partition_by`,
-    `communicator` and `exchange` are explained.
+    """`A` in `shards` of rows: `A.distribute(shards)`, where `devices`, `partition`, `communicator`
+    and `exchange` are explained.
     """
     if not isinstance(A.device, str):
         A = A.gather()
     if devices is None and communicator is None:
         devices = A.device.partition(":")[0]
     comm = chosen("distribute", shards, devices, communicator, exchange)
-    rows = partition(A, comm.num_shards, partition_by)
+    rows = divided(A, comm.num_shards, partition)
     return DistributedMatrix.spread(A, placed(rows, comm, exchange))
 
 

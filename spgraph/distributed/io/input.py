@@ -73,9 +73,9 @@ def read(
 
     `symmetric`, `base`, `dtype` and `compact` are those of `spgraph.read`: a DistributedMatrix, or
     with `compact=True` (DistributedMatrix, ids), the ids of all vertices, an array, in every
-    process. `shards`, `devices`, `partition`, `communicator`, `exchange`: as in `Matrix.distribute`
-    (`partition_by` there); on the CPU unless `devices` or `communicator` says otherwise. Every
-    process calls it with the same arguments, and must be able to open the file.
+    process. `shards`, `devices`, `partition`, `communicator`, `exchange`: as in
+    `Matrix.distribute`; on the CPU unless `devices` or `communicator` says otherwise. Every process
+    calls it with the same arguments, and must be able to open the file.
 
     A text file is read twice, to count and to keep. Files that are no list of entries (.npz, dense
     arrays), pipes, and every file for the partitions "biased" and "metis", which need all edges,
@@ -112,7 +112,7 @@ def read(
         )
     found: list[Any] = together(lambda: [io.read(path, **options)], comm)[0]
     A = found[0][0] if compact else found[0]
-    G = distribute(A, shards, partition_by=partition, communicator=comm, exchange=exchange)
+    G = distribute(A, shards, partition=partition, communicator=comm, exchange=exchange)
     return (G, found[0][1]) if compact else G
 
 
@@ -128,8 +128,8 @@ def from_recipe(
     """The graph of `recipe`, which `spgraph.generators.kronecker_recipe` makes, in shards: the one
     that `spgraph.generators.kronecker` makes of the same arguments.
 
-    `shards`, `devices`, `partition`, `communicator` and `exchange` are those of `Matrix.distribute`
-    (`partition_by` there); shards are on the CPU unless `devices` or `communicator` says otherwise.
+    `shards`, `devices`, `partition`, `communicator` and `exchange` are those of
+    `Matrix.distribute`; shards are on the CPU unless `devices` or `communicator` says otherwise.
     Every process calls it with the same arguments. ValueError for the partitions "biased" and
     "metis", which would need the whole graph.
 
