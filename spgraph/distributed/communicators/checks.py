@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, device_of
+from spgraph.containers.storage.arrays import Array, device_of, is_cuda
+from spgraph.containers.storage.masked import refuse_masked
 
 Op = Literal["sum", "min", "max", "or"]
 
@@ -29,6 +31,7 @@ def check_parts(
     name: str, parts: Sequence[Array], devices: Sequence[str], *, dimensions: int | None = 1
 ) -> np.dtype:
     """The element type of `parts`, one for each local shard and on its device."""
+    check_list(name, "parts", "arrays", parts)
     if len(parts) != len(devices):
         raise ValueError(
             f"{name}: parts: expected one array for each local shard, {len(devices)}, "
@@ -36,6 +39,8 @@ def check_parts(
         )
     dtype: np.dtype | None = None
     for part, device in zip(parts, devices, strict=True):
+        if type(part) is not np.ndarray:  # the common case, without a call
+            check_array(name, part)
         if dtype is None:
             dtype = part.dtype
             if dtype.kind not in "biuf" or dtype.itemsize > 8:
@@ -60,10 +65,32 @@ def check_parts(
     return dtype
 
 
+def check_array(name: str, given: Any) -> None:
+    """TypeError for what is no array of NumPy or CuPy, DomainMismatch for a masked one."""
+    if not isinstance(given, np.ndarray) and not is_cuda(given):
+        raise TypeError(
+            f"{name}: expected arrays of NumPy or CuPy, got {type(given).__name__}; "
+            "numpy.asarray makes one"
+        )
+    refuse_masked(name, given)
+
+
+def check_list(name: str, argument: str, of: str, given: Any) -> None:
+    """TypeError for what has no length, such as a number."""
+    if not hasattr(given, "__len__"):
+        raise TypeError(
+            f"{name}: {argument}: expected a list of {of}, one for each shard, "
+            f"got {type(given).__name__}"
+        )
+
+
 def check_matrix(
     name: str, parts: Sequence[Sequence[Array]], devices: Sequence[str], shards: int
 ) -> np.dtype:
     """The element type of parts[k][q], which local shard k sends to shard q."""
+    check_list(name, "parts", "lists of arrays", parts)
+    for row in parts:
+        check_list(name, "parts", "lists of arrays", row)
     if len(parts) != len(devices) or any(len(row) != shards for row in parts):
         raise ValueError(
             f"{name}: parts: expected {shards} arrays for each of {len(devices)} local shards, "
@@ -75,7 +102,11 @@ def check_matrix(
 
 def check_sizes(name: str, sizes: Sequence[int], shards: int) -> list[int]:
     """`sizes` as a list of integers, one a shard."""
-    found = [int(size) for size in sizes]
+    check_list(name, "sizes", "integers", sizes)
+    try:
+        found = [operator.index(size) for size in sizes]
+    except TypeError as error:
+        raise TypeError(f"{name}: sizes: expected integers, got {sizes!r}") from error
     if len(found) != shards or min(found) < 0:
         raise ValueError(f"{name}: sizes: expected {shards} sizes, one a shard, got {found}")
     return found
@@ -102,6 +133,7 @@ def check_sources(
     local: range,
 ) -> list[list[int]]:
     """`sizes` as integers, checked: sizes[k][p] come to local shard k from shard p."""
+    check_list(name, "sizes", "lists of integers", sizes)
     found = [check_sizes(name, row, shards) for row in sizes]
     if len(found) != len(local):
         raise ValueError(f"{name}: sizes: expected a row for each local shard, got {len(found)}")
@@ -129,6 +161,8 @@ def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], shards
 
 def check_root(name: str, array: Array | None, root: int, shards: int, local: range) -> None:
     """Check that `root` is a shard, and that only its process gives the array."""
+    if not isinstance(root, int | np.integer):
+        raise TypeError(f"{name}: root: expected the number of a shard, got {root!r}")
     if not 0 <= root < shards:
         raise ValueError(f"{name}: root: expected a shard of 0..{shards - 1}, got {root}")
     if (array is not None) != (root in local):
@@ -149,6 +183,7 @@ def check_op(name: str, op: str, dtype: np.dtype) -> None:
 
 def check_values(name: str, values: np.ndarray, op: str) -> np.ndarray:
     """`values`, checked for `all_reduce_host`."""
+    check_array(name, values)
     if values.ndim != 1 or values.dtype not in (np.dtype(np.int64), np.dtype(np.float64)):
         raise TypeError(
             f"{name}: values: expected a 1-D NumPy array of int64 or float64, got "

@@ -24,9 +24,10 @@ import pytest
 from hypothesis import strategies
 from processes import MPIEXEC, environment
 
+import spgraph as sg
 from spgraph.distributed.communicators import LocalCommunicator, MpiCommunicator, TcpStore, frames
 from spgraph.distributed.communicators.watchdog import in_time
-from spgraph.errors import CommunicationError
+from spgraph.errors import CommunicationError, DomainMismatch
 
 # --- one process ----------------------------------------------------------------------------------
 
@@ -77,6 +78,57 @@ def test_known_sizes_must_be_right() -> None:
         comm.all_to_all(parts, sizes=[[1, 2], [2, 4]])
     with pytest.raises(ValueError, match="a row for each local shard"):
         comm.all_to_all(parts, sizes=[[1, 3]])
+
+
+def test_what_is_no_array_or_number_is_a_type_error() -> None:
+    """Instead of an AttributeError from the middle of a call."""
+    comm: Any = LocalCommunicator(2)
+    part, no = np.array([1, 2]), [1, 2]
+    calls: dict[str, list[Callable[[], object]]] = {
+        "expected arrays of NumPy or CuPy, got list; numpy.asarray makes one": [
+            lambda: comm.all_gather([no, no]),
+            lambda: comm.all_gather([part, no]),
+            lambda: comm.all_to_all([[no, no], [no, no]]),
+            lambda: comm.all_reduce([no, no], "sum"),
+            lambda: comm.reduce_scatter([no, no], [1, 1], "sum"),
+            lambda: comm.broadcast(no, 0),
+            lambda: comm.fetch([no, no]),
+            lambda: comm.all_reduce_host(no, "sum"),
+        ],
+        "expected arrays of NumPy or CuPy, got int;": [
+            lambda: comm.all_gather(no),
+            lambda: comm.all_reduce_host(5, "sum"),
+        ],
+        "expected arrays of NumPy or CuPy, got Vector;": [
+            lambda: comm.all_gather([sg.Vector.from_dense(part)] * 2),
+        ],
+        "parts: expected a list of arrays, one for each shard, got int": [
+            lambda: comm.all_gather(5),
+        ],
+        "parts: expected a list of lists of arrays, one for each shard, got int": [
+            lambda: comm.all_to_all(5),
+            lambda: comm.all_to_all([1, 2]),
+        ],
+        "sizes: expected a list of integers, one for each shard, got int": [
+            lambda: comm.all_gather([part, part], sizes=5),
+            lambda: comm.reduce_scatter([part, part], 2, "sum"),
+            lambda: comm.all_to_all([[part, part]] * 2, sizes=[2, 2]),
+        ],
+        "sizes: expected integers, got ": [
+            lambda: comm.all_gather([part, part], sizes=[2.5, 2]),
+            lambda: comm.reduce_scatter([part, part], ["x", 1], "sum"),
+        ],
+        "root: expected the number of a shard, got ": [
+            lambda: comm.broadcast(part, "0"),
+            lambda: comm.broadcast(part, 0.0),
+        ],
+        "masked": [lambda: comm.all_gather([np.ma.masked_equal(part, 2), part])],
+    }
+    for words, wrong in calls.items():
+        for call in wrong:
+            with pytest.raises((TypeError, DomainMismatch), match=words):
+                call()
+    assert comm.broadcast(part, np.int64(1))[0].tolist() == [1, 2]
 
 
 # --- MPI ------------------------------------------------------------------------------------------
