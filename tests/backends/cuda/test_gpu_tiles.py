@@ -15,6 +15,7 @@ from spgraph import semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
 from spgraph.backends.cuda.products import tiles
+from spgraph.backends.cuda.runtime import jit
 from spgraph.containers.storage.arrays import array_module
 
 pytestmark = pytest.mark.gpu
@@ -37,7 +38,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("ENTRIES", 1), ("COLUMNS", 1), ("PIECE", 64), ("RANGE", 1 << 14)):
         monkeypatch.setattr(tiles, name, value)
     monkeypatch.setattr(tiles, "sectors", lambda *arguments: (2.0, 1.0))
-    monkeypatch.setattr(tiles, "shared_memory", lambda device: 40_000)
+    monkeypatch.setattr(jit, "shared_memory", lambda device: 40_000)
 
 
 def graph(part: int, dtype: str, iso: bool) -> sg.Matrix:

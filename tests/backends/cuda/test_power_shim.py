@@ -41,7 +41,7 @@ def shim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     monkeypatch.setattr(jit, "multiprocessors", lambda device: 2)
     monkeypatch.setattr(on_cuda, "THREADS", 128)
-    monkeypatch.setattr(tiles, "shared_memory", lambda device: 7000)
+    monkeypatch.setattr(jit, "shared_memory", lambda device: 7000)
 
 
 @pytest.fixture
@@ -533,7 +533,7 @@ def test_tiles_are_made_where_they_pay(shim: None, monkeypatch: pytest.MonkeyPat
     grid = sg.generators.grid(300, 300)
     assert tiles.prepare(grid) is None  # few entries
     monkeypatch.setattr(tiles, "ENTRIES", 1)
-    monkeypatch.setattr(tiles, "shared_memory", lambda device: 232448)
+    monkeypatch.setattr(jit, "shared_memory", lambda device: 232448)
     monkeypatch.setattr(jit, "multiprocessors", lambda device: 132)
     del grid._derived["shared_tiles"]
     assert tiles.prepare(grid) is None  # no hubs

@@ -23,7 +23,6 @@ from spgraph.backends.cuda.power.power_stepwise import (
     stepwise,
 )
 from spgraph.backends.cuda.power.warp_tasks import WarpTasks, warp_tasks
-from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.power import SUMS, change
@@ -129,7 +128,7 @@ def _cooperative(
     xp, n, tol = array_module(x._values), x.size, settings.tol
     device, each_bytes = jit.current_device(), settings.gathered.itemsize
     grid = jit.multiprocessors(device)
-    most = min(MOST_HUBS, (tiles.shared_memory(device) - OTHER) // WIDEST)
+    most = min(MOST_HUBS, (jit.shared_memory(device) - OTHER) // WIDEST)
     warps = grid * THREADS // 32
     tasks = [warp_tasks(M, is_iso(M, settings), most, warps) for M in matrices]
     # what looks for hubs takes longer also where there are none

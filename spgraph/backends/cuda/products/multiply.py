@@ -147,19 +147,13 @@ def _make_rows(
             name, each = "multiply_rows_warp", jit.BLOCK // 32
         kernel = jit.kernel("multiply_rows", name, text)
         shared = each * (slots * slot + 12 * threads)
-        _allow(kernel, shared)
+        jit.allow(kernel, shared)
         table = (own, own.size, np.uint32(slots), bounds)
         grid = (-(-own.size // each),)
         kernel(grid, (threads * each,), (*given, *table, *result), shared_mem=shared)
     wide = rows[ends[-1] :]
     if wide.size:
         _make_dense(text, A, B, given, wide, flops[wide], result, semiring)
-
-
-def _allow(kernel: jit.Kernel, shared: int) -> None:
-    """Allow `kernel` so many bytes of shared memory; up to 48 KiB are always allowed."""
-    if shared > 48 << 10:
-        kernel.max_dynamic_shared_size_bytes = shared
 
 
 def _make_dense(
@@ -286,7 +280,7 @@ def _make_dots(
     bits = 4 * (WINDOW // 32 + 2)
     pair = semiring is None or is_pair(semiring.multiply)
     shared = bits + key * SLOTS + (0 if pair else bits + 4 * SLOTS)
-    _allow(kernel, shared)
+    jit.allow(kernel, shared)
     blocks = min(jit.occupancy(kernel, jit.BLOCK, shared), tasks)
     lists = (rows, piece_row, piece_first, tasks, work, xp.zeros(1, np.int64), hits, z)
     kernel((blocks,), (jit.BLOCK,), (*given, *lists), shared_mem=shared)

@@ -44,7 +44,6 @@ of a few plain products to build.
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -149,7 +148,7 @@ def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Array) -> None:
     partial = xp.empty(tiles.pieces, z.dtype)
     jit.sweep(gather, streamed, streamed, tiles.columns.size, tiles.columns, u._values, hubs)
     shared = tiles.shared(u.dtype, z.dtype)
-    multiply.max_dynamic_shared_size_bytes = shared
+    jit.allow(multiply, shared)
     arguments = (tiles.words, hubs, u._values, A._values, partial, z)
     multiply((tiles.blocks,), (32 * WARPS,), arguments, shared_mem=shared)
     if tiles.split:
@@ -160,14 +159,6 @@ def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Array) -> None:
         jit.launch(
             short, 32 * rest.slices, *rest, np.uint32(streamed), hubs, u._values, A._values, z
         )
-
-
-@functools.cache
-def shared_memory(device_id: int) -> int:
-    """The bytes of shared memory that a block may have on a device."""
-    import cupy
-
-    return int(cupy.cuda.Device(device_id).attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def sectors(
@@ -188,7 +179,7 @@ def _make(A: Matrix) -> Tiles | None:
     if A.ncols > MOST_RANGES * MOST_SPAN:
         return None
     xp, device_id = array_module(A._indptr), jit.current_device()
-    blocks, memory = jit.multiprocessors(device_id), shared_memory(device_id) - RESERVED
+    blocks, memory = jit.multiprocessors(device_id), jit.shared_memory(device_id) - RESERVED
     warps, one = blocks * WARPS, np.float32().itemsize
     degrees = (A._indptr[1:] - A._indptr[:-1]).astype(np.int32)
     order = xp.argsort(-degrees, kind="stable").astype(np.int32)

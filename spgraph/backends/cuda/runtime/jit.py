@@ -20,6 +20,8 @@ NULL = np.intp(0)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+ALWAYS = 48 << 10  # bytes of dynamic shared memory that every launch may have
+
 
 class Kernel(Protocol):
     """A compiled kernel of CuPy's. It is called with the grid and the block, in threads of each
@@ -27,6 +29,7 @@ class Kernel(Protocol):
     """
 
     max_dynamic_shared_size_bytes: int
+    shared_size_bytes: int  # what its variables take beside that
     kernel: Any  # CuPy's cupy.cuda.function.Function
 
     def __call__(
@@ -113,6 +116,30 @@ def resident(kernel: Kernel, threads: int, *arguments: object) -> None:
     time.
     """
     launch(kernel, min(threads, occupancy(kernel) * BLOCK), *arguments)
+
+
+def allow(kernel: Kernel, shared: int) -> None:
+    """Allow launches of `kernel` so many bytes of dynamic shared memory on the current device.
+
+    For kernels whose launches ask for different numbers. The limit belongs to the kernel, which
+    several threads may launch at a time, and a launch beyond it fails: so it is set once, to the
+    most that there is, and never lowered to what a single launch asks for.
+    """
+    if shared > ALWAYS:
+        _allow_most(kernel, current_device())
+
+
+@functools.lru_cache(maxsize=1024)
+def _allow_most(kernel: Kernel, device_id: int) -> None:
+    kernel.max_dynamic_shared_size_bytes = shared_memory(device_id) - kernel.shared_size_bytes
+
+
+@functools.cache
+def shared_memory(device_id: int) -> int:
+    """The bytes of shared memory that a block may have on a device."""
+    import cupy
+
+    return int(cupy.cuda.Device(device_id).attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def occupancy(kernel: Kernel, threads: int = BLOCK, shared: int = 0) -> int:
