@@ -84,8 +84,8 @@ def gap(
     `sg.connected_components` (16), `sg.betweenness_centrality` from 4 such vertices (16),
     `sg.triangle_count` (3). `sssp` has A's weights, or, where all values are one, random integers
     from 1 to 255, the same both ways. Each kernel runs once before its trials, untimed, which
-    compiles it. The verifiers do not share the code of the kernels; those of bc and tc are slow,
-    on one core of the CPU.
+    compiles it. The verifiers do not share the code of the kernels and run where A is; a graph in
+    shards is brought together on the first device for those of cc, bc and tc.
 
     Unlike in the suite, `sg.pagerank` spreads the rank of vertices without out-edges over all, and
     a vertex drawn twice for a trial of bc counts once.

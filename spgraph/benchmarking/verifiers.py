@@ -1,12 +1,11 @@
 """The checks of the GAP Benchmark Suite for the results of its kernels.
 
-Trees are checked by `spgraph.validation`, distances and ranks by one more step out of operations;
-the others by plain algorithms on the CPU that share no code with the kernels.
+Trees are checked by `spgraph.validation`, distances and ranks by one more step out of operations,
+the others by the plain algorithms of `oracles`, where the graph is.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -14,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from spgraph import late_imports
+from spgraph.benchmarking import oracles
 from spgraph.containers import Matrix, Vector
+from spgraph.containers.storage.arrays import move, on_device
+from spgraph.containers.storage.host_matrix import HostMatrix
 from spgraph.distributed import DistributedMatrix
-from spgraph.operations import mxv, vxm
-from spgraph.semirings import max_second, min_plus, min_second, plus_first
+from spgraph.operations import vxm
+from spgraph.semirings import min_plus, plus_first
 from spgraph.validation import validate_bfs
 
 DAMPING = 0.85
-PRODUCTS = 1 << 25  # so many products of entries are counted together
 
 
 class Verifiers:
@@ -61,19 +62,14 @@ class Verifiers:
         return np.where(np.isinf(found), -1.0, found)
 
     @cached_property
-    def plain(self) -> Any:
-        """The pattern on the CPU, as a SciPy array of int64."""
-        return host(self.A).pattern(np.int64).to_scipy()
-
-    @cached_property
-    def undirected(self) -> Any:
-        """The pattern of the edges in either direction, without loops."""
-        S = self.plain + self.plain.T
-        S.setdiag(0)
-        S.eliminate_zeros()
-        S.data[:] = 1
-        S.sort_indices()
-        return S
+    def whole(self) -> Matrix:
+        """A on one device; one in shards is brought together on the first of theirs, one whose
+        columns are in host memory on the CPU.
+        """
+        A = self.A
+        if isinstance(A, DistributedMatrix):
+            return A.gather(A.device.devices[0])
+        return A.to("cpu") if isinstance(A, HostMatrix) else A
 
     # --- PageRank: one more iteration changes less than the tolerance -----------------------------
 
@@ -89,36 +85,28 @@ class Verifiers:
             return None
         return f"one more iteration changes the ranks by {error:g}, not below {self.tolerance:g}"
 
-    # --- components: edges join one label, and there are as many labels as components -------------
+    # --- components: one label in each, and in no two the same ------------------------------------
 
     def _cc(self, label: Vector, start: Sequence[int]) -> str | None:
-        own = label.to_numpy()
-        for ring in (min_second, max_second):
-            other = mxv(self.A, label, ring, direction="pull").to_numpy(fill=-1)
-            wrong = np.flatnonzero((other >= 0) & (other != own))
-            if wrong.size:
-                v = int(wrong[0])
-                return f"vertex {v} has the label {own[v]}, a neighbour of it {other[v]}"
-        count = np.unique(own).size
-        if count != self.components:
-            return f"{count} labels for {self.components} components"
-        return None
+        own, least = label.to_numpy(), self.components
+        wrong = np.flatnonzero(own != own[least])
+        if wrong.size:
+            v = int(wrong[0])
+            return f"vertex {v} has the label {own[v]}, {least[v]} of its component {own[least[v]]}"
+        labels, count = np.unique(own).size, np.unique(least).size
+        return None if labels == count else f"{labels} labels for {count} components"
 
     @cached_property
-    def components(self) -> int:
-        """How many weak components there are, by SciPy."""
-        with late_imports.whole():
-            from scipy.sparse import csgraph
+    def components(self) -> np.ndarray:
+        """The least vertex of the weak component of each vertex."""
+        return move(oracles.components(self.whole), "cpu")
 
-        return int(csgraph.connected_components(self.plain, return_labels=False))
-
-    # --- betweenness: Brandes' algorithm, a level at a time ---------------------------------------
+    # --- betweenness ------------------------------------------------------------------------------
 
     def _bc(self, score: Vector, start: Sequence[int]) -> str | None:
-        right = np.zeros(self.plain.shape[0])
-        for source in set(start):  # one drawn twice counts once
-            right += dependencies(self.plain.indptr, self.plain.indices, source)
-        found = score.to_numpy()
+        with on_device(self.whole.device):  # a source drawn twice counts once
+            right = sum(oracles.dependencies(self.whole, source) for source in set(start))
+        right, found = move(right, "cpu"), score.to_numpy()
         most = max(right.max(), found.max())
         difference = np.abs(found - right) / most if most else np.abs(found - right)
         v = int(difference.argmax())
@@ -133,52 +121,10 @@ class Verifiers:
 
     @cached_property
     def triangles(self) -> int:
-        """The number of triangles: pairs of edges from a vertex of low degree to higher ones, whose
-        ends an edge joins.
-        """
-        S = self.undirected
-        order = np.argsort(np.diff(S.indptr), kind="stable")
-        low = np.empty(order.size, np.int64)
-        low[order] = np.arange(order.size)
-        rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
-        S = S.copy()
-        S.data[low[rows] >= low[S.indices]] = 0
-        S.eliminate_zeros()
-        work = np.concatenate([[0], np.cumsum(S @ np.diff(S.indptr))])
-        cuts = np.unique(np.searchsorted(work, np.arange(0, work[-1] + PRODUCTS, PRODUCTS)))
-        cuts = np.unique([0, *cuts.clip(max=S.shape[0]), S.shape[0]])
-        parts = (S[a:b] for a, b in itertools.pairwise(cuts))
-        return int(sum((part @ S).multiply(part).sum() for part in parts))
+        """The number of triangles of the edges in either direction."""
+        return oracles.triangles(self.whole)
 
 
 def host(A: Matrix) -> Matrix:
     """A on the CPU, as a whole."""
     return A.gather() if isinstance(A, DistributedMatrix) else A.to("cpu")
-
-
-def dependencies(indptr: np.ndarray, indices: np.ndarray, source: int) -> np.ndarray:
-    """The share of the shortest paths from `source` that go through each vertex, summed over their
-    ends; 0 at the source.
-    """
-    n = indptr.size - 1
-    depth, paths = np.full(n, -1), np.zeros(n)
-    depth[source], paths[source] = 0, 1.0
-    levels = [np.array([source])]
-    edges = []
-    while levels[-1].size:
-        frontier = levels[-1]
-        counts = indptr[frontier + 1] - indptr[frontier]
-        before = np.cumsum(counts) - counts
-        at = np.repeat(indptr[frontier] - before, counts) + np.arange(counts.sum())
-        tails, heads = np.repeat(frontier, counts), indices[at]
-        depth[heads[depth[heads] < 0]] = len(levels)
-        on = depth[heads] == len(levels)
-        tails, heads = tails[on], heads[on]
-        np.add.at(paths, heads, paths[tails])
-        levels.append(np.unique(heads))
-        edges.append((tails, heads))
-    delta = np.zeros(n)
-    for tails, heads in reversed(edges):
-        np.add.at(delta, tails, paths[tails] / paths[heads] * (1 + delta[heads]))
-    delta[source] = 0
-    return delta

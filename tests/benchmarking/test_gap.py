@@ -13,8 +13,9 @@ import pytest
 
 import spgraph as sg
 from spgraph.benchmarking import gap as run_suite
-from spgraph.benchmarking import verifiers
+from spgraph.benchmarking import oracles, verifiers
 from spgraph.cli import main
+from spgraph.containers.storage.arrays import move
 from spgraph.errors import DomainMismatch
 
 gap = importlib.import_module("spgraph.benchmarking.gap")
@@ -87,56 +88,114 @@ def test_sources_are_drawn_with_repeats() -> None:
 
 
 def wrong(kernel: str, right: Any) -> list[Any]:
-    """Results with one thing wrong."""
+    """Results with one thing wrong, and as little of it as the suite's tolerances let pass."""
     if kernel == "tc":
-        return [right + 1]
+        return [right + 1, right - 1, 0]
     if kernel == "bfs":
-        level, parent = right.level.dup(), right.parent.dup()
-        v = int(level.to_coo()[0][level.to_coo()[1].argmax()])
-        level[v] = 9
-        return [(level, parent)]
-    changed, v = right.dup(), int(right.to_coo()[1].argmax())
-    v = 0 if kernel == "cc" else int(right.to_coo()[0][v])
-    changed[v] = right[v] + 1
-    if kernel != "cc":
-        return [changed]
-    split = right.to_numpy().copy()
-    split[:] = 0  # one label for all components
-    return [changed, sg.Vector.from_dense(split, missing=None)]
+        return [
+            (changed(right.level, -1, 1), right.parent),
+            (right.level, changed(right.parent, -1, right.parent.to_numpy(fill=-1)[-1] ^ 1)),
+        ]
+    x = right.to_numpy(fill=-1)
+    if kernel == "cc":
+        largest = np.flatnonzero(x == np.bincount(x).argmax())
+        apart, one = x.copy(), x.copy()
+        apart[largest[largest.size // 2 :]] = largest[-1]  # a component in two
+        one[x != x[largest[0]]] = x[largest[0]]  # two components in one
+        return [changed(right, 0, 1), vector(apart), vector(one)]
+    if kernel == "pr":
+        return [changed(right, -1, 2e-4), vector(x * (1 + 1e-3)), changed(right, 0, np.nan)]
+    if kernel == "bc":
+        slightly = 2e-7 * x.max()
+        return [changed(right, v, by) for v, by in ((0, slightly), (-1, -slightly), (3, np.nan))]
+    source = int(np.flatnonzero(x == 0)[0])
+    unreached = x.copy()
+    unreached[x < 0] = 1000
+    gone = np.where(x == x.max(), -1, x)
+    more = np.where(x < 0, -1, x + 1)  # what in-neighbours bring, but for the source
+    return [changed(right, -1, 1), changed(right, -1, -1), changed(right, source, 1)] + [
+        vector(each) for each in (unreached, gone, more)
+    ]
+
+
+def home(x: Any) -> np.ndarray:
+    return move(x, "cpu")
+
+
+def vector(x: np.ndarray) -> sg.Vector:
+    return sg.Vector.from_dense(x, missing=-1)
+
+
+def changed(right: sg.Vector, k: int, by: float) -> sg.Vector:
+    """Another value of the k-th entry in order of the values."""
+    x = right.to_numpy(fill=-1).copy()
+    there = np.flatnonzero(x >= 0)
+    x[there[x[there].argsort(kind="stable")[k]]] += by
+    return vector(x)
 
 
 @pytest.mark.parametrize("kernel", list(gap.TRIALS))
-def test_a_wrong_result_is_found(kernel: str, A: sg.Matrix) -> None:
-    W = gap.with_weights(A, 1)
-    check = verifiers.Verifiers(A, W, 1e-4)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_wrong_result_is_found(kernel: str, place: str, A: sg.Matrix) -> None:
+    G, W = placed(A, place), placed(gap.with_weights(A, 1), place)
+    check = verifiers.Verifiers(G, W, 1e-4)
     start = gap.sources(A, 4, 1)
-    right = gap._run(W if kernel == "sssp" else A, kernel, start)
-    assert check.failures(kernel, start, right) == []
-    for result in wrong(kernel, right):
-        assert check.failures(kernel, start, result)
+    own = W if kernel == "sssp" else G
+    right = gap._run(gap.with_weights(A, 1) if kernel == "sssp" else A, kernel, start)
+
+    def failures(found: Any) -> list[str]:
+        if isinstance(found, sg.Vector):
+            found = found.to(own.device)
+        return check.failures(kernel, start, found)
+
+    assert failures(right) == []
+    for k, result in enumerate(wrong(kernel, right)):
+        assert failures(result), (k, result)
 
 
-def test_a_distance_that_is_missing(A: sg.Matrix) -> None:
-    W = gap.with_weights(A, 1)
-    start = gap.sources(A, 1, 1)
-    right = sg.sssp(W, start[0], parents=False).distance.to_numpy(fill=-1)
-    right[right.argmax()] = -1
-    assert verifiers.Verifiers(A, W, 1e-4).failures(
-        "sssp", start, sg.Vector.from_dense(right, missing=-1)
-    )
+def graphs() -> list[sg.Matrix]:
+    """Symmetric and directed ones, with loops, with vertices without edges, of loops alone."""
+    rng = np.random.default_rng(3)
+    rows, columns = rng.integers(0, 50, (2, 90))
+    directed = sg.Matrix.from_coo(rows, columns, nrows=60, ncols=60, dup_op="any")
+    loops = sg.Matrix.from_coo([1, 2], [1, 2], nrows=4, ncols=4)
+    return [sg.generators.kronecker(7, 4), sg.generators.grid(9, 8, remove=0.3), directed, loops]
 
 
-def test_the_oracles(A: sg.Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What betweenness and triangles are compared with is what NetworkX says."""
-    monkeypatch.setattr(verifiers, "PRODUCTS", 50)
-    S = A.to_scipy()
-    G = nx.from_scipy_sparse_array(S)
-    score = sum(verifiers.dependencies(S.indptr, S.indices, v) for v in range(A.nrows))
-    expected = nx.betweenness_centrality(G, normalized=False)
-    np.testing.assert_allclose(score / 2, list(expected.values()), atol=1e-9)
-    check = verifiers.Verifiers(A, A, 1e-4)
-    assert check.triangles == sum(nx.triangles(G).values()) // 3 > 0
-    assert check.components == nx.number_connected_components(G)
+@pytest.mark.parametrize("step", [1, 7, 1 << 20])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_the_oracles(device: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What results are compared with is what NetworkX and SciPy say."""
+    monkeypatch.setattr(oracles, "STEP", step)
+    monkeypatch.setattr(oracles, "STEP_CUDA", step)
+    monkeypatch.setattr(oracles, "TABLE", 5)
+    for A in graphs():
+        S, there = A.pattern(np.int64).to_scipy(), A.to(device)
+        G = nx.from_scipy_sparse_array(S, create_using=nx.Graph if A.symmetric else nx.DiGraph)
+        score = sum(home(oracles.dependencies(there, v)) for v in range(A.nrows))
+        expected = nx.betweenness_centrality(G, normalized=False)
+        np.testing.assert_allclose(
+            score / (2 if A.symmetric else 1), list(expected.values()), atol=1e-9
+        )
+        either = nx.from_scipy_sparse_array(S + S.T)
+        either.remove_edges_from(list(nx.selfloop_edges(either)))
+        assert oracles.triangles(there) == sum(nx.triangles(either).values()) // 3
+        components = home(oracles.components(there)).tolist()
+        assert components == [min(nx.node_connected_component(either, v)) for v in either]
+
+
+def test_more_paths_than_a_float_can_count() -> None:
+    """3,000 times two ways beside each other: 2**3000 shortest paths."""
+    n = 3000
+    ends = 3 * np.arange(n)
+    rows = np.concatenate([ends, ends, ends + 1, ends + 2])
+    columns = np.concatenate([ends + 1, ends + 2, ends + 3, ends + 3])
+    A = sg.Matrix.from_coo(rows, columns, nrows=3 * n + 1, ncols=3 * n + 1)
+    found = oracles.dependencies(A, 0)
+    beyond = 3 * (n - np.arange(n)) - 2  # vertices behind the two ways
+    assert found[0] == 0 and found[-1] == 0 and (found[3:-1:3] == beyond[:-1] - 1).all()
+    assert (found[1::3] == beyond / 2).all() and (found[2::3] == beyond / 2).all()
+    assert run_suite(A, kernels=["bc"], trials=2)[0].valid
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
