@@ -1,8 +1,8 @@
 """Run `spgraph graph500` or `spgraph gap`, and write what they measure as a result file.
 
 What follows the name are the command's own arguments. A file that is there already, of the same
-commit and machine, gets the run beside those that it has; a run whose results are not valid is not
-written. Under mpirun the first process writes.
+commit and machine, gets the run beside those that it has; a run whose results are not valid, or not
+verified, is not written. Under mpirun the first process writes.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ def run(given: argparse.Namespace) -> int:
     if code:
         print(f"record: {given.suite} is not valid: nothing is written")
         return code
+    unverified = [name for name, run in found.get("kernels", {}).items() if not run["verified"]]
+    if unverified:
+        print(f"record: {unverified[0]} is not verified: nothing is written; leave out --no-verify")
+        return 1
     device = "cuda" if found["device"].startswith("cuda") else "cpu"
     entry = {"command": facts["command"], **found}
     entry["results"] = (graph500_rows if given.suite == "graph500" else gap_rows)(found, device)

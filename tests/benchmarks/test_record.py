@@ -68,12 +68,11 @@ def test_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run,) = result["runs"].values()
     assert [row["task"] for row in run["results"]] == ["cc", "bc"]
     assert run["results"][0]["first_ms"] > 0
-    assert recorded(file, "gap kron --scale 6 --kernel tc --kernel bc --trials 2 --no-verify") == 0
+    assert recorded(file, "gap kron --scale 6 --kernel tc --kernel bc --trials 2") == 0
     result = json.loads(file.read_text())
     (again,) = result["runs"].values()
     assert again["kernels"]["cc"] == run["kernels"]["cc"] and rows.incomplete(result) == []
-    verified = {kernel: found["verified"] for kernel, found in again["kernels"].items()}
-    assert verified == {"cc": True, "bc": False, "tc": False}
+    assert all(found["verified"] for found in again["kernels"].values())
     assert [row["task"] for row in again["results"]] == ["cc", "tc", "bc"]
     assert again["command"] == f"{run['command']}; {run['command']}"
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
@@ -85,7 +84,9 @@ def test_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run of another commit beside others, a wrong result, an error of the command."""
+    """A run of another commit beside others, a wrong result, one that nobody verified, an error of
+    the command.
+    """
     file = tmp_path / "gap_cpu_2026-01-01.json"
     command = "gap kron --scale 6 --kernel cc --trials 1"
     assert recorded(file, command) == 0
@@ -93,6 +94,8 @@ def test_what_is_not_written(
     with pytest.raises(SystemExit, match="has source .* give another file with --output"):
         recorded(file, command, "another")
     assert recorded(file, "gap kron --scale 99") == 2
+    assert recorded(file, f"{command} --no-verify") == 1
+    assert "cc is not verified: nothing is written" in capsys.readouterr().out
     gap = record.spgraph.benchmarking.gap
 
     def wrong(*given: Any, **more: Any) -> Any:
