@@ -42,7 +42,7 @@ def closeness_centrality(
     A = square("closeness_centrality", A)
     n = A.nrows
     asked = np.arange(n) if sources is None else vertices("closeness_centrality", A, sources)
-    visited, distance = level_sums(A.T, asked)
+    visited, distance = level_sums(A._T, asked)
     others = visited - 1
     score = others / np.maximum(distance, 1)
     if wf_improved:

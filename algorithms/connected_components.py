@@ -90,7 +90,7 @@ def forward_backward(A: Matrix) -> Vector:
     strongly connected components and related problems" (2014); Alabandi, Sands, Biros, Burtscher,
     "A high-performance strongly connected components implementation for GPUs" (2023).
     """
-    n, T, device = A.nrows, A.T, A.device
+    n, T, device = A.nrows, A._T, A.device
     # a vertex is the low bits of its key
     low = (1 << n.bit_length()) - 1
     key = _random_keys(n, low, device)

@@ -59,7 +59,7 @@ def hits(
     limits("hits", tol, max_iter)
     n = A.nrows
     # h <- (h A) A', of sum 1
-    step = Step((Hop(A), Hop(A.T)), weighted=weighted)
+    step = Step((Hop(A), Hop(A._T)), weighted=weighted)
     start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
     found = power(start, step, norm=1, tol=tol, max_iter=max_iter)
     authority = vxm(found.value, A, plus_times if weighted else plus_first)

@@ -75,11 +75,11 @@ def salsa(
     A = graph("salsa", A, weighted)
     limits("salsa", tol, max_iter)
     out = out_strength(A, weighted)
-    forth, back = inverse(out), inverse_out_strength(A.T, weighted)
+    forth, back = inverse(out), inverse_out_strength(A._T, weighted)
     for scale in (forth, back):
         check_inverse("salsa", A, scale, weighted)
     # h <- (((h / out-degree) A) / in-degree) A'
-    step = Step((Hop(A, forth), Hop(A.T, back)), weighted=weighted)
+    step = Step((Hop(A, forth), Hop(A._T, back)), weighted=weighted)
     start = scaled((out > 0).astype(np.float64), 1)
     found = power(start, step, tol=tol, max_iter=max_iter)
     authority = vxm(ewise_mult(found.value, forth), A, plus_times if weighted else plus_first)

@@ -42,7 +42,7 @@ def pattern_both_ways(name: str, A: MatrixLike) -> Matrix:
     A = square(name, A)
     pattern = A.pattern()
     if not A.symmetric:
-        back = A.T.pattern()
+        back = A._T.pattern()
         if not pattern.isequal(back):  # most graphs have each edge both ways
             pattern = ewise_add(pattern, back, binary.lor)
         pattern.symmetric = True

@@ -249,7 +249,7 @@ def _operator_product(name: str, A: Any, x: Any) -> Any:
             f"{A.nrows} x {A.ncols} takes it, got {x.shape}"
         )
     left = transposed and x.ndim == 1
-    A = A.T if transposed and not left else A
+    A = A._T if transposed and not left else A
     return of_kind(given, arrays.product(name, A, x, products.plus_times, None, {}, left))
 
 

@@ -354,10 +354,11 @@ class Matrix(
 
     def _become(self, other: Matrix) -> None:
         """Take over the arrays of `other` (the last step of an operation that writes `out`)."""
+        self._check_written()
         view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
-            arrays = self._indptr, self._indices, self._values
-            view._follow(Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso))
+            arrays, known = (self._indptr, self._indices, self._values), self.symmetric
+            view._follow(Matrix._of(*self.shape, *arrays, iso=self.iso, symmetric=known))
         # nothing is called between the first and the last, so that no signal handler comes between
         (self.nrows, self.ncols, self._indptr, self._indices, self._values, self.iso) = (
             other.nrows, other.ncols, other._indptr, other._indices, other._values, other.iso

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from spgraph.containers.sugar import transposed
+from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
@@ -17,7 +18,10 @@ class MatrixViews:
     References go one way, so that memory is free as soon as the last of them goes: a view holds its
     source. The source holds what is derived of the view (its arrays first of all), but the view
     itself only weakly, and makes another when it is asked for one that nobody holds. What others
-    keep in `_derived` must not refer to the Matrix either.
+    keep in `_derived` must not refer to the Matrix either. Where the source is known to be
+    symmetric, the view has its arrays and shares what it has derived.
+
+    A view is only read: what an operation wrote into one that nobody holds would be lost.
 
     Several threads may look at one Matrix: each reads `_source` once, and what is derived twice is
     equal.
@@ -32,7 +36,10 @@ class MatrixViews:
         self._source = source
         self._view: weakref.ref[Any] | None = None
         self._derived: dict[str, Any] = {}
-        if source is not None:
+        if source is not None and source.symmetric:
+            self._share(source)
+            self._derived = source._derived
+        elif source is not None:
             self._derived = source._derived.setdefault("T", self._derived)
             self._take_arrays()
 
@@ -43,11 +50,11 @@ class MatrixViews:
                 "algorithms are functions, as in sg.mxm(A, B), .tocsr() has the methods of SciPy's "
                 "arrays, and docs/names.md lists what other libraries' names are called here"
             )
-        source = self._source
-        if source is not None and "arrays" not in self._derived:
+        source, derived = self._source, self._derived
+        if source is not None and not source.symmetric and "arrays" not in derived:
             made = transposed(source)
-            self._derived["arrays"] = tuple(getattr(made, each) for each in self._arrays)
-        # without a source another thread has just made them and found them symmetric
+            derived["arrays"] = tuple(getattr(made, each) for each in self._arrays)
+        # of a symmetric one another thread has just made them
         self._take_arrays()
         return object.__getattribute__(self, name)
 
@@ -58,10 +65,15 @@ class MatrixViews:
             for name, array in zip(self._arrays, arrays):  # noqa: B905 (strict takes longer)
                 setattr(self, name, array)
 
+    def _share(self: Any, source: Matrix) -> None:
+        """Have the arrays of `source`, a symmetric Matrix whose view this is."""
+        for name in self._arrays:
+            setattr(self, name, getattr(source, name))
+
     @property
     def _has_arrays(self: Any) -> bool:
         """False for a transpose that nobody has looked into."""
-        return self._source is None or "arrays" in self._derived
+        return self._source is None or bool(self.symmetric) or "arrays" in self._derived
 
     @property
     def _with_arrays(self: Any) -> Matrix:
@@ -72,16 +84,15 @@ class MatrixViews:
     @property
     def T(self: Any) -> Matrix:
         """The transpose, as a view: its arrays are made when they are first needed, and kept as
-        long as the Matrix or the view is. The transpose of a view is the Matrix itself; one known
-        to be symmetric is its own. Writing to a Matrix leaves its views as they are.
+        long as the Matrix or the view is; those of a Matrix known to be symmetric are its own. The
+        transpose of a view is the Matrix itself. Writing to a Matrix leaves its views as they are.
+        A view is only read: DomainMismatch for what would write it; `A.T.dup()` may be written.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
         >>> A.T.to_coo()[0].tolist(), A.T.T is A
         ([1, 2], True)
         """
-        if self.symmetric:
-            return self
         source = self._source
         if source is not None:
             return source
@@ -90,6 +101,11 @@ class MatrixViews:
             view = self._new_view()
             self._view = weakref.ref(view)
         return view
+
+    @property
+    def _T(self: Any) -> Matrix:
+        """`T` for those who only read: a Matrix known to be symmetric is its own."""
+        return self if self.symmetric else self.T
 
     @property
     def has_transpose(self: Any) -> bool:
@@ -117,19 +133,41 @@ class MatrixViews:
         view = None if self._view is None else self._view()
         return view if view is not None and view._source is self else None
 
+    def _written_view(self: Any) -> Matrix:
+        """The transpose of a Matrix that nobody else holds, as a result: the view may be written,
+        and the Matrix, which is the result's `T`, is only read.
+        """
+        self._derived["T is written"] = True
+        return self.T
+
+    def _check_written(self: Any) -> None:
+        """DomainMismatch for a view."""
+        source = self._source
+        own = self._derived if source is None else source._derived
+        if (source is None) == ("T is written" in own):
+            raise DomainMismatch(
+                "expected a Matrix of its own entries to write into, got a view, the transpose of "
+                "another, which is only read; A[j, i] = x writes the Matrix itself, A.T.dup() is a "
+                "copy that may be written"
+            )
+
     def _follow(self: Any, source: Matrix) -> None:
         """Be the view of another Matrix, of the same entries."""
-        self._source = source
-        source._derived["T"], source._view = self._derived, weakref.ref(self)
+        self._source, source._view = source, weakref.ref(self)
+        if self.symmetric:
+            source._derived = self._derived
+        else:
+            source._derived["T"] = self._derived
 
     def _decide(self: Any, T: Matrix, symmetric: bool) -> None:
-        """Note whether this Matrix equals `T`, its transpose, whose arrays are there; then each is
-        its own transpose and holds no other.
+        """Note whether this Matrix equals `T`, its transpose, whose arrays are there; then the view
+        among the two has the arrays of the other.
         """
-        # in this order: another thread may be looking, and finds arrays where it finds no source
-        for each in (self, T):
+        view, source = (self, T) if self._source is T else (T, self)
+        for each in (view, source):
             each.symmetric = symmetric
             each._derived.pop("search", None)  # it may hold the arrays of the transpose
-            if symmetric:
-                each._source = None
-                each._derived.pop("T", None)
+        if symmetric:
+            view._share(source)
+            view._derived.pop("arrays", None)  # then: another thread may be looking
+            source._derived.pop("T", None)

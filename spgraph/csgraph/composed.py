@@ -43,7 +43,7 @@ def lengths_of(rows: Rows, directed: bool, unweighted: bool) -> Matrix:
                 rows = rows._replace(indptr=places[rows.indptr], indices=rows.indices[known])
                 values = values[known]
             A = rows.canonical(values)
-    return A if directed else ewise_add(A, A.T, binary.min)
+    return A if directed else ewise_add(A, A._T, binary.min)
 
 
 def shortest(

@@ -125,7 +125,7 @@ def by_levels(rows: Rows, start: int, directed: bool) -> tuple[Array, Array]:
 def pattern(rows: Rows, directed: bool) -> Matrix:
     """The pattern of the edges, of an undirected graph in both directions."""
     A = rows.canonical(rows.lengths()).pattern()
-    return A if directed else ewise_add(A, A.T, binary.pair).pattern()
+    return A if directed else ewise_add(A, A._T, binary.pair).pattern()
 
 
 def _tree(rows: Rows, parent: Array, directed: bool, kind: type) -> Any:

@@ -214,7 +214,7 @@ def parents(A: MatrixLike, x: Vector, semiring: SemiringLike) -> Vector:
     if x.nvals == 0 or A.nvals == 0:
         return Vector.empty(A.nrows, A.index_dtype, device=A.device)
     fused = getattr(backend(A.device), "parents", composed_parents)
-    T = A.T if A.has_transpose and _keeps_order(ring) else None
+    T = A._T if A.has_transpose and _keeps_order(ring) else None
     return fused(A, T, x, typed)
 
 

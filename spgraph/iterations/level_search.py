@@ -90,9 +90,9 @@ def search(
     fused = getattr(backend(A.device), "search", composed_search)
     typed = plan.typed if plan.values else None
     given = (start, typed, plan.first, direction, depth, trace)
-    found = fused(A, A.T if _pulls(A, direction, plan.first) else None, *given)
+    found = fused(A, A._T if _pulls(A, direction, plan.first) else None, *given)
     if found is None:  # not of this Matrix, in host memory
-        found = composed_search(A, A.T if direction == "pull" else None, *given)
+        found = composed_search(A, A._T if direction == "pull" else None, *given)
     level, value, rows = found
     return Search(level, value, None if rows is None else _levels(rows, level.nvals))
 
@@ -112,7 +112,7 @@ def composed(
     A, plan = _checked(A, start, semiring, direction)
     depth, pulls = _max_depth(max_depth, A), _pulls(A, direction, plan.first)
     level, value, rows = composed_search(
-        A, A.T if pulls else None, start, plan.typed, plan.first, direction, depth, trace
+        A, A._T if pulls else None, start, plan.typed, plan.first, direction, depth, trace
     )
     return Search(level, value, None if rows is None else _levels(rows, level.nvals))
 

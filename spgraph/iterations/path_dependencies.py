@@ -64,7 +64,7 @@ def dependencies(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
     [0.0, 1.0, 1.0, 1.0, 0.0]
     """
     A, first = _checked("dependencies", A, sources)
-    return getattr(backend(A.device), "dependencies", composed_dependencies)(A, A.T, first, None)
+    return getattr(backend(A.device), "dependencies", composed_dependencies)(A, A._T, first, None)
 
 
 def dependencies_along(A: MatrixLike, level: Vector) -> Vector:
@@ -87,7 +87,7 @@ def dependencies_along(A: MatrixLike, level: Vector) -> Vector:
     A, level = operands("dependencies_along", A, "level", level)
     fused = getattr(backend(A.device), "dependencies", composed_dependencies)
     # which vertex it is, the levels say
-    return fused(A, A.T, np.zeros(1, np.int64), level)
+    return fused(A, A._T, np.zeros(1, np.int64), level)
 
 
 def levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:
@@ -108,7 +108,7 @@ def levels(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Matrix:
     if fused is None:
         return composed_levels(A, first)
     with on_device(A.device):  # CuPy computes on the current device, wherever arrays lie
-        return Matrix.from_dense(fused(A, A.T, first), missing=-1)
+        return Matrix.from_dense(fused(A, A._T, first), missing=-1)
 
 
 def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +135,7 @@ def level_sums(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> tuple[np.n
     for begin in range(0, first.size, batch):
         part = slice(begin, begin + batch)
         with on_device(A.device):
-            found = fused(A, A.T, first[part])
+            found = fused(A, A._T, first[part])
             visited[part] = move((found >= 0).sum(axis=1, dtype=np.int64), "cpu")
             total[part] = move(np.maximum(found, 0).sum(axis=1, dtype=np.int64), "cpu")
         step(min(begin + batch, first.size), first.size)

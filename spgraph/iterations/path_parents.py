@@ -48,7 +48,7 @@ def path_parents(A: Matrix, distance: Vector, source: int) -> Vector:
     found = getattr(backend(A.device), "path_parents", None)
     # x <= y makes x + a <= y + a for floats, whatever is rounded; integers may overflow
     if found is not None and distance.dtype.kind == "f" and A.nvals:
-        parent = found(A, A.T if A.has_transpose else None, distance, typed, source)
+        parent = found(A, A._T if A.has_transpose else None, distance, typed, source)
         if parent is not None:
             return parent
     return _searched(A, distance, source)

@@ -236,7 +236,7 @@ def _pulled(step: Step) -> tuple[Matrix, ...]:
     """The matrices whose rows are summed, with values of one type where these are looked at."""
     kind = _values(step)
     return tuple(
-        hop.A.T if hop.A.dtype == kind or not step.weighted else hop.A.T.dup(kind)
+        hop.A._T if hop.A.dtype == kind or not step.weighted else hop.A._T.dup(kind)
         for hop in step.hops
     )
 

@@ -85,7 +85,7 @@ def product(
         if x.ndim == 1:
             made = _by_vector(name, A, x, typed, nothing, left, direction)
         elif left:
-            made = product_of_columns(A.T, _rows(x.T), typed, True, nothing).T
+            made = product_of_columns(A._T, _rows(x.T), typed, True, nothing).T
         else:
             made = product_of_columns(A, _rows(x), typed, False, nothing)
         return of_kind(given, made)
@@ -110,7 +110,7 @@ def product_of_columns(
         return _dense(t, fill).reshape(A.nrows, 1)
     if flip:
         return (
-            on.multiply_rows(Matrix.from_dense(X.T, missing=None), A.T, typed, None)
+            on.multiply_rows(Matrix.from_dense(X.T, missing=None), A._T, typed, None)
             .to_dense(fill)
             .T
         )
@@ -181,7 +181,7 @@ def _by_vector(
     over_transpose, rows = ("pull", A.ncols) if left else ("push", A.nrows)
     way = push_or_pull(name, direction, A, u, rows, typed, None, over_transpose)
     form = getattr(backend(A.device), way)
-    t = form(A.T if way == over_transpose else A, u, typed, None, way == over_transpose)
+    t = form(A._T if way == over_transpose else A, u, typed, None, way == over_transpose)
     if is_distributed(A):
         t = t.gather(device_of(x))
     return _dense(t, fill)

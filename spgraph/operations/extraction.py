@@ -116,7 +116,7 @@ def _of_matrix(A: Matrix, rows: object, columns: object) -> Matrix | Vector:
         if is_distributed(A):
             return _of_vector(backend(A.device).extract_column(A, j), rows, "indices")
         if A.has_transpose:
-            return _of_vector(_row(A.T, j), rows, "indices")
+            return _of_vector(_row(A._T, j), rows, "indices")
         return _column(backend(A.device).extract_matrix(A, _ids(A, rows, 0), _ids(A, [j], 1)))
     return backend(A.device).extract_matrix(A, _ids(A, rows, 0), _ids(A, columns, 1))
 

@@ -123,7 +123,7 @@ def mxv_typed(
     if way == "pull":
         t = backend(device).pull(A, u, typed, mask, False)
     else:
-        t = backend(device).push(A.T, u, typed, mask, True)
+        t = backend(device).push(A._T, u, typed, mask, True)
     return finish("mxv", t, mask, function, replace, out, masked=True)
 
 
@@ -208,7 +208,7 @@ def vxm_typed(
     if way == "push":
         t = backend(device).push(A, u, typed, mask, False)
     else:
-        t = backend(device).pull(A.T, u, typed, mask, True)
+        t = backend(device).pull(A._T, u, typed, mask, True)
     return finish("vxm", t, mask, function, replace, out, masked=True)
 
 
@@ -300,7 +300,7 @@ def by_cost(A: Matrix, B: Matrix, typed: TypedSemiring, mask: Mask | None) -> Ma
     if dense and mask is None and B.nvals == B.nrows * B.ncols and B.nvals:
         return dense(A, B, typed)
     if dots and mask is not None and dots_pay(A, B, mask):
-        return dots(A, B.T, typed, mask)
+        return dots(A, B._T, typed, mask)
     return on.multiply_rows(A, B, typed, mask)
 
 
@@ -311,7 +311,7 @@ def dots_pay(A: Matrix, B: Matrix, mask: Mask) -> bool:
     M, flops = mask.parent, backend(A.device).multiply_flops
     assert isinstance(M, Matrix)
     if B.has_transpose:
-        dots = flops(M, B.T)
+        dots = flops(M, B._T)
     elif B._transient:
         return False
     else:

@@ -111,9 +111,9 @@ def reduce_mxm(
     sum_ = _typed("reduce_mxm", monoid, typed.dtype, dtype)
     dots = getattr(backend(device), "reduce_dots", None)
     # under a mask of A's own entries the products A A' by dots or by rows are about as many
-    own = mask is not None and not mask.complement and mask.parent is A and B.T is A
+    own = mask is not None and not mask.complement and mask.parent is A and (B.T is A or B._T is A)
     if dots and mask is not None and not sum_.any and (own or dots_pay(A, B, mask)):
-        return dots(A, B.T, typed, mask, sum_)
+        return dots(A, B._T, typed, mask, sum_)
     product = by_cost(A, B, typed, mask)
     if sum_.any and product.nvals == 0:
         raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,6 +154,67 @@ def test_a_transpose_is_a_view(device: str) -> None:
     assert before[2, 0] == -2 and made.T[2, 0] == 7
     with pytest.raises(AttributeError, match="no attribute 'rows'"):
         _ = made.rows
+
+
+def symmetric() -> sg.Matrix:
+    return sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1], [1, 1, 2, 2])
+
+
+def write_element(T: sg.Matrix) -> None:
+    T[0, 1] = 9
+
+
+WRITES: dict[str, Any] = {
+    "element": write_element,
+    "assign": lambda T: sg.assign(T, 9, [0], [1]),
+    "out": lambda T: sg.mxm(T, T, out=T),
+    "apply": lambda T: sg.apply(T, "ainv", out=T),
+    "under a mask": lambda T: sg.assign(T, 7, mask=T.S),
+    "transpose": lambda T: sg.transpose(T, out=T),
+}
+
+
+@pytest.mark.parametrize("shards", [0, 2])
+@pytest.mark.parametrize("known", ["nothing", "symmetry", "arrays", "written"])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_view_is_only_read(write: str, known: str, shards: int) -> None:
+    """Whatever is known of the Matrix: what is written into a view would be there or lost."""
+    x: Any = symmetric().distribute(shards) if shards else symmetric()
+    if known == "symmetry":
+        assert x.is_symmetric()
+    elif known == "arrays":
+        list(x.T.gather() if shards else x.T)
+    view = x.T if known == "written" else None
+    if known == "written":
+        x.is_symmetric()
+        x[0, 0] = 4
+    before = x.dup()
+    with pytest.raises(TypeError, match=r"only read; A\[j, i\] = x writes"):
+        WRITES[write](x.T if view is None else view)
+    assert x.isequal(before) and (view is None or view.nvals == 4)
+
+
+def test_what_is_made_of_a_view_may_be_written() -> None:
+    for x in (symmetric(), sg.Matrix([[0, 2], [0, 0]])):
+        for made in (
+            x.T.dup(),
+            x.T.astype(float),
+            -x.T,
+            x.T + x,
+            sg.Matrix(x.T),
+            x.transpose(copy=True),
+        ):
+            back = made.T
+            made[0, 1] = 9
+            assert made[0, 1] == 9 and x.T[0, 1] != 9 and back[1, 0] != 9
+            with pytest.raises(TypeError, match="only read"):
+                back[0, 1] = 8
+            with pytest.raises(TypeError, match="only read"):
+                made.T[0, 1] = 8
+    shards = sg.Matrix([[0, 2], [0, 0]]).distribute(2)
+    whole = shards.T.gather()
+    whole[0, 1] = 5
+    assert whole[0, 1] == 5 and shards.T.gather()[0, 1] is None
 
 
 def test_iteration_is_over_entries() -> None:

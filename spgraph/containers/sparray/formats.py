@@ -151,7 +151,7 @@ class MatrixFormats(Formats, MatrixParts):
         A: Any = plain(self)
         # CuPy converts floats alone; SciPy compiles nothing, which making the transpose would
         by_rows = A.has_transpose or A.device != "cpu"
-        return A.T.tocsr(copy).T if by_rows else A.tocsr(copy=False).tocsc()
+        return A._T.tocsr(copy).T if by_rows else A.tocsr(copy=False).tocsc()
 
     def tocoo(self, copy: bool = True) -> Any:
         """As `tocsr`, with `copy` as there, a coo_array or coo_matrix: coordinates.

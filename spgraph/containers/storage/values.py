@@ -171,7 +171,7 @@ class MatrixValues(MatrixParts):
         from spgraph.containers.matrix import Matrix
 
         if not self._has_arrays:  # the transpose of what is there
-            return self.T._with_values(function).T
+            return self.T._with_values(function)._written_view()
         with on_device(self.device):
             values = applied(function, self._values)
         arrays = self._indptr, self._indices, values

@@ -219,7 +219,7 @@ class DistributedMatrix(Matrix):
     def gather(self, device: str = "cpu") -> Matrix:
         """A plain Matrix of all entries on `device`, in every process."""
         if not self._has_arrays:
-            return self.T.gather(device).T
+            return self.T.gather(device)._written_view()
         whole = self.replicated()[0]
         self._placement.communicator.synchronize()
         return whole.to(device)
@@ -257,9 +257,10 @@ class DistributedMatrix(Matrix):
 
     def _become(self, other: Matrix) -> None:
         assert isinstance(other, DistributedMatrix)
+        self._check_written()
         view = self._living_view()
         if view is not None:  # it stays the transpose of what was here
-            view._follow(DistributedMatrix(self.nrows, self.ncols, self.shards, self._placement))
+            view._follow(self._with(lambda k, shard: shard, self.symmetric))
         self.__init__(other.nrows, other.ncols, other.shards, other.device)  # type: ignore[misc]
         self.symmetric = other.symmetric
 

@@ -159,7 +159,7 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
     assert giant is not None and placement.peers is not None
     with giant.lock:
         giant.round += 1
-        level = searches.by_kernels(A, A.T, giant.start, None, "auto", MOST_LEVELS, False)[0]
+        level = searches.by_kernels(A, A._T, giant.start, None, "auto", MOST_LEVELS, False)[0]
         steps = [
             shard.around(
                 *(visited._bits, giant.messages[k], giant.addresses[k], giant.capacity),

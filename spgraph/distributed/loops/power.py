@@ -47,7 +47,7 @@ def power(
     tag_graph(matrices[0])
     placement, n, peers = x.device, x.size, x.device.peers
     if not placement.has("power_shard"):  # by operations on distributed containers
-        hops = tuple(Hop(M.T, scale) for M, scale in zip(matrices, scales, strict=True))
+        hops = tuple(Hop(M._T, scale) for M, scale in zip(matrices, scales, strict=True))
         step = Step(hops, *constants, restart, weighted=semiring.multiply.name != "second")
         limits: Any = {"norm": norm, "tol": tol, "max_iter": max_iter}
         made = power_iteration.composed(x, step, **limits)

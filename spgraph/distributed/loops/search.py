@@ -73,7 +73,7 @@ def by_kernels(
     found: Sequence[Found]
     # kernels of one launch take a start of one entry as numbers
     sources, values = sparse_entries(start) if placement.peers is None else start_entries(start)
-    T = A.T if T is None and parents and placement.peers is not None else T
+    T = A._T if T is None and parents and placement.peers is not None else T
     graph, way = sharded_graph(A, T), "push" if T is None else direction
     rows: Rows = ([None] * len(sources), A.nrows)
     if T is not None:

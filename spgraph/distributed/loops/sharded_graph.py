@@ -51,7 +51,7 @@ def sharded_graph(A: DistributedMatrix, T: DistributedMatrix | None) -> ShardedG
 
 def closure_graph(A: DistributedMatrix) -> ShardedGraph:
     """The graph that closure kernels take: with in-edges where A has its transpose already."""
-    return sharded_graph(A, A.T if A.has_transpose else None)
+    return sharded_graph(A, A._T if A.has_transpose else None)
 
 
 def start_entries(

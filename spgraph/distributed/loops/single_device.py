@@ -41,7 +41,7 @@ class SingleDevice:
         """
         given = [self.gather(v) if isinstance(v, DistributedVector) else v for v in arguments]
         # the transpose of the graph is the only Matrix among them
-        given = [self.whole.T if isinstance(v, DistributedMatrix) else v for v in given]
+        given = [self.whole._T if isinstance(v, DistributedMatrix) else v for v in given]
         try:
             found = getattr(self.placement.backend(0), loop)(self.whole, *given)
         except ConvergenceError as error:

@@ -93,7 +93,7 @@ def multiply_dots(
     def own(on: ModuleType, allowed: Mask | None, rows: Matrix, whole: Matrix) -> Matrix:
         if hasattr(on, "multiply_dots"):
             return on.multiply_dots(rows, whole, semiring, allowed)
-        return on.multiply_rows(rows, whole.T, semiring, allowed)
+        return on.multiply_rows(rows, whole._T, semiring, allowed)
 
     return _multiplied(own, A, BT, semiring, mask, BT.nrows)
 

@@ -21,7 +21,7 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     threads = pool.threads_for(A.nrows + A.nvals)
     kernel = jit.module("contract", "").contract
     backward = not undirected and A.has_transpose
-    T = A.T if backward else A
+    T = A._T if backward else A
     given = (A._indptr, A._indices, T._indptr, T._indices, label, np.zeros(2, np.int64))
     pool.launch(kernel, threads, *given, undirected, backward)
     return Vector._of(A.nrows, label)

@@ -145,7 +145,7 @@ def _in_edges(A: Matrix) -> tuple[Array, Array, Array]:
     """The arrays of A's transpose, for the pull of a threshold; nulls where not worth making."""
     if not A.has_transpose and (A._transient or A.nvals < TRANSPOSE_FROM):
         return jit.NULL, jit.NULL, jit.NULL
-    T = with_index_types(A.T, A)
+    T = with_index_types(A._T, A)
     return T._indptr, T._indices, T._values
 
 

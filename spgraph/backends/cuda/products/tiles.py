@@ -231,7 +231,7 @@ def _columns_by_degree(A: Matrix) -> tuple[Array, Array]:
     """(the columns, those of most entries first; how many entries each has)."""
     xp = array_module(A._indptr)
     if A.has_transpose:
-        degrees = A.T._indptr[1:] - A.T._indptr[:-1]
+        degrees = A._T._indptr[1:] - A._T._indptr[:-1]
     else:
         degrees = xp.bincount(A._indices, minlength=A.ncols)
     degrees = degrees.astype(np.int32)
