@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,8 @@ from spgraph.semirings.translate import cuda_function
 # as in kernels/search.cu
 THREADS, BATCH, MORE_PIECES = 1024, 128, 32
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
-DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
+DIRECTIONS = {"auto": np.int32(0), "push": np.int32(1), "pull": np.int32(2)}
+UINT8, UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, VISITED = 24, 21, 22
 # bytes: where arrays in its workspace begin
@@ -55,29 +57,22 @@ def search(
     xp = array_module(A._indptr)
     if entry_of(start) is None:
         start = start.to_sparse()
-    n, m = A.nrows, A.nvals
-    check_counts("search", n, m)
-    semiring, kernel, shared = _compiled(A, semiring, first, trace)
-    kind, ids, offsets = index_dtype(n), A._indices.dtype, A._indptr.dtype
-    level = xp.empty(n, kind)
-    value = jit.NULL if semiring is None else xp.empty(n, semiring.dtype)
-    visited = xp.empty(words(n), np.uint32)
-    # queues of offsets and of ids, and two bitmaps, in one allocation
-    at_ids = -(-2 * n * offsets.itemsize // ALIGN) * ALIGN
-    at_bits = at_ids + -(-2 * n * ids.itemsize // ALIGN) * ALIGN
-    workspace = xp.empty(at_bits + 8 * words(n), np.uint8)
+    n, m, plan = A.nrows, A.nvals, _planned(A, semiring, first, trace)
+    ids, z = plan.ids, plan.values
+    level, visited = xp.empty(n, plan.levels), xp.empty(plan.words, UINT32)
+    value = jit.NULL if z is None else xp.empty(n, z)
+    workspace = xp.empty(plan.bytes, UINT8)
     queues = address(workspace)
     given = (n, m, A._indptr, A._indices, A._values, *_pulled(A, T, semiring, first))
-    way = np.int32(DIRECTIONS["push" if T is None else direction])
-    grid = jit.occupancy(kernel, THREADS, shared)
+    way = DIRECTIONS["push" if T is None else direction]
 
     def launch(rows: Array) -> Array:
-        types = ids, None if semiring is None else semiring.dtype
-        control, sources, values = state_and_start(start, CONTROL, *types)
+        control, sources, values = state_and_start(start, CONTROL, ids, z)
         found = (sources, values, start.nvals, level, value, visited)
-        work = (queues + at_bits, queues + at_ids, queues, control)
-        limits = (np.uint32(n.bit_length()), way, max_depth, rows)
-        kernel((grid,), (THREADS,), (*given, *found, *work, *limits), shared_mem=shared)
+        work = (queues + plan.at_bits, queues + plan.at_ids, queues, control)
+        limits = (plan.count_bits, way, max_depth, rows)
+        arguments = (*given, *found, *work, *limits)
+        plan.kernel(plan.grid, (THREADS,), arguments, shared_mem=plan.shared)
         return control
 
     if trace:  # a first run counts the levels, the second records them
@@ -123,21 +118,53 @@ def _num_visited(control: Array, sources: int) -> int:
     return found
 
 
-def _compiled(
-    A: Matrix, semiring: TypedSemiring | None, first: bool, trace: bool
-) -> tuple[TypedSemiring | None, jit.Kernel, int]:
-    """(the semiring of the program, the kernel, its bytes of dynamic shared memory).
+class Plan(NamedTuple):
+    """What the searches of a Matrix by one program have in common; it holds no arrays."""
 
-    Where no product looks at a value of A, graphs of all types of values share one program; it is
-    given their arrays all the same, as arrays of bytes of which it looks at none.
+    kernel: jit.Kernel
+    grid: tuple[int]
+    shared: int  # bytes of dynamic shared memory
+    ids: np.dtype
+    levels: np.dtype
+    values: np.dtype | None
+    count_bits: np.uint32
+    words: int  # of a bitmap
+    # of the workspace: queues of offsets, then queues of ids, then two bitmaps
+    at_ids: int
+    at_bits: int
+    bytes: int
+
+
+def _planned(A: Matrix, semiring: TypedSemiring | None, first: bool, trace: bool) -> Plan:
+    """The plan of such searches, kept with A."""
+    kept = A._derived.get("search")
+    if kept is None:
+        kept = A._derived["search"] = {}
+    found: Plan | None = kept.get((semiring, first, trace))
+    if found is None:
+        found = kept[semiring, first, trace] = _new_plan(A, semiring, first, trace)
+    return found
+
+
+def _new_plan(A: Matrix, semiring: TypedSemiring | None, first: bool, trace: bool) -> Plan:
+    """Where no product looks at a value of A, graphs of all types of values share one program; it
+    is given their arrays all the same, as arrays of bytes of which it looks at none.
     """
+    n, ids, offsets = A.nrows, A._indices.dtype, A._indptr.dtype
+    check_counts("search", n, A.nvals)
     pattern = None if semiring is None else semiring.of_pattern
     iso, entries = A.iso, A.dtype
     if semiring is None or pattern is not None:
-        semiring, iso, entries = pattern, True, np.dtype(np.uint8)
-    kinds = (A._indices.dtype, A._indptr.dtype, entries, index_dtype(A.nrows))
-    text, shared = program(semiring, first, iso, trace, *kinds), work_bytes(*kinds[:2])
-    return semiring, kernel_of("search", text, jit.current_device(), shared), shared
+        semiring, iso, entries = pattern, True, UINT8
+    levels, shared = index_dtype(n), work_bytes(ids, offsets)
+    text = program(semiring, first, iso, trace, ids, offsets, entries, levels)
+    kernel = kernel_of("search", text, jit.current_device(), shared)
+    grid = jit.occupancy(kernel, THREADS, shared)
+    at_ids = -(-2 * n * offsets.itemsize // ALIGN) * ALIGN
+    at_bits = at_ids + -(-2 * n * ids.itemsize // ALIGN) * ALIGN
+    types = ids, levels, None if semiring is None else semiring.dtype
+    sizes = np.uint32(n.bit_length()), words(n), at_ids, at_bits, at_bits + 8 * words(n)
+    return Plan(kernel, (grid,), shared, *types, *sizes)
 
 
 @functools.cache

@@ -56,7 +56,7 @@ def search_peers(
     sought = None if values is None else values_of(semiring, graph, kind)
     dtype = None if sought is None else sought.semiring.dtype
     given = [None] * len(sources) if values is None else values
-    way, new = np.int32(DIRECTIONS[direction]), functools.partial(new_plan, rows, findable)
+    way, new = DIRECTIONS[direction], functools.partial(new_plan, rows, findable)
     with buffers.lock:
         plan = planned("search", graph, buffers, sought, new)
         with forgotten_on_failure(buffers):
