@@ -8,6 +8,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
+from ctypes import addressof, c_char
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
@@ -290,18 +291,17 @@ def to_host(array: Array) -> Callable[[], np.ndarray]:
 
 
 def sent(array: np.ndarray, xp: ModuleType) -> Array:
-    """A small contiguous `array`, of at most 64 KB, as an array of `xp`: of CuPy on the current
-    device.
+    """A small contiguous `array`, of at most 64 KB, as one of `xp`: CuPy's on the current device.
 
-    One call of the driver: `cupy.asarray` copies to pinned memory first and records an event, which
-    takes about three times as long. The driver has to stage pageable memory for the GPU, and has
-    copied the bytes when it returns. CUDA's description ("API synchronization behavior") allows
-    that and does not promise it: so a test overwrites what a busy GPU was sent.
+    One call of the driver: `cupy.asarray` copies to pinned memory and records an event, in three
+    times as long. The driver has staged the bytes when it returns, as CUDA's description ("API
+    synchronization behavior") allows, not promises: a test overwrites what a busy GPU was sent.
     """
     if xp is np:
         return array
     made = xp.empty(array.shape, array.dtype)
-    made.data.copy_from_host_async(address(array), array.nbytes)
+    at = addressof(c_char.from_buffer(array)) if array.flags.writeable else address(array)
+    made.data.copy_from_host_async(at, array.nbytes)
     return made
 
 

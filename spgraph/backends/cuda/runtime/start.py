@@ -27,8 +27,7 @@ def state_and_start(
     given = np.zeros(words + 2, np.int64)
     given[words] = entry[0][0]  # its first bytes are the id of either type
     if values is not None:
-        octets = entry[1].astype(values).view(np.uint8)
-        given[words + 1 :].view(np.uint8)[: octets.size] = octets
+        given[words + 1 :].view(values)[0] = entry[1][0]
     state = sent(given, import_cupy())
     behind = address(state) + 8 * words
     return state, behind, behind + 8

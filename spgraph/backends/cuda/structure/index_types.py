@@ -10,6 +10,8 @@ def with_index_types(T: Matrix, A: Matrix) -> Matrix:
 
     A transpose has the smallest types that hold its ids and offsets, whatever those of A are.
     """
+    if T is A:
+        return T
     offsets, ids = A._indptr.dtype, A._indices.dtype
     if (T._indptr.dtype, T._indices.dtype) == (offsets, ids):
         return T
