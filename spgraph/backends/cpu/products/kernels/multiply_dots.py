@@ -8,6 +8,8 @@
 # in the mask is looked up there; a short row is searched itself. If one of the two rows is much
 # shorter, its columns are searched for in the other instead.
 
+from collections import namedtuple
+
 from spgraph.backends.cpu.device.prefetching import fetch_rows
 
 SIX = np.uint64(6)
@@ -18,6 +20,12 @@ BIT = np.uint64(1)
 HALVING = 4
 # rows of at most this length are searched, behind a filter in a register: roads have no others
 SHORT = 8
+
+# the value of entry p is values[p & keep]
+Rows = namedtuple("Rows", "indptr indices values keep")
+# row i of A: its entries first to last, whether it is short, the bits of its columns modulo 64 if
+# so, else their bitmap; `values` are those at its columns
+Row = namedtuple("Row", "i first last short filter bits values")
 
 
 @inner
@@ -35,141 +43,188 @@ def lookups_pay(length, other):
     return other <= HALVING * length * halvings
 
 
+@inner
+def lay(a, first, last, short, bits, values):
+    """Expand a row of A; returns the filter of a short one."""
+    filter_ = np.uint64(0)
+    for p in range(first, last):
+        k = np.uint64(a.indices[p])
+        if short:
+            filter_ |= BIT << (k & LOW)
+        else:
+            bits[k >> SIX] |= BIT << (k & LOW)
+        if VALUES:
+            values[k & a.keep] = a.values[p & a.keep]
+    return filter_
+
+
+@inner
+def lies_in(a, row, k):
+    """The lowest bit: whether column k is one of an expanded row. The others do not matter; masking
+    them prevents LLVM from vectorising the loop over columns.
+    """
+    if not row.short:
+        return row.bits[k >> SIX] >> (k & LOW)
+    hit = row.filter >> (k & LOW)
+    if hit & BIT != 0:
+        hit = np.uint64(0)
+        for p in range(row.first, row.last):
+            hit |= np.uint64(np.uint64(a.indices[p]) == k)
+    return hit
+
+
+@inner
+def ends(sum_):
+    """Whether further products do not change a sum."""
+    return TERMINAL == 1 or not VALUES or (TERMINAL == 2 and sum_ == TERMINAL_VALUE)
+
+
+@inner
+def dot_by_lookup(a, row, b, j):
+    """(a number whose lowest bit says whether there is a product, their sum): each column of row j
+    of B is looked up in the expanded row of A.
+    """
+    sum_ = IDENTITY
+    hits = np.uint64(0)
+    for q in range(np.uint64(b.indptr[j]), np.uint64(b.indptr[j + BIT])):
+        k = np.uint64(b.indices[q])
+        hit = lies_in(a, row, k)
+        hits |= hit
+        if hit & BIT != 0:
+            if VALUES:
+                x, y, at = row.values[k & a.keep], b.values[q & b.keep], np.int64(k)
+                sum_ = add(sum_, multiply(x, y, row.i, at, at, np.int64(j)))
+            if ends(sum_):
+                break
+    return hits, sum_
+
+
+@inner
+def lower_bound(indices, first, last, k):
+    """The first position in [first, last) whose column is not below k; `last` if there is none."""
+    while first < last:
+        half = (first + last) >> BIT
+        if np.uint64(indices[half]) < k:
+            first = half + BIT
+        else:
+            last = half
+    return first
+
+
+@inner
+def dot_by_search(a, row, b, j):
+    """As `dot_by_lookup`: each column of the shorter row is searched for in the longer."""
+    sum_ = IDENTITY
+    hits = np.uint64(0)
+    p, last = row.first, row.last
+    q, stop = np.uint64(b.indptr[j]), np.uint64(b.indptr[j + BIT])
+    a_shorter = last - p < stop - q
+    while p < last and q < stop:
+        if a_shorter:
+            k = np.uint64(a.indices[p])
+            q = lower_bound(b.indices, q, stop, k)
+            met = q < stop and np.uint64(b.indices[q]) == k
+        else:
+            k = np.uint64(b.indices[q])
+            p = lower_bound(a.indices, p, last, k)
+            met = p < last and np.uint64(a.indices[p]) == k
+        if met:
+            hits = BIT
+            if VALUES:
+                x, y, at = a.values[p & a.keep], b.values[q & b.keep], np.int64(k)
+                sum_ = add(sum_, multiply(x, y, row.i, at, at, np.int64(j)))
+            if ends(sum_):
+                break
+        if a_shorter:
+            p += BIT
+        else:
+            q += BIT
+    return hits, sum_
+
+
+@inner
+def expansion_pays(length, m_indices, m_first, m_last, b_indptr):
+    """Whether the rows of B that the mask names have enough entries to expand a row of A."""
+    streamed = np.int64(0)
+    for f in range(m_first, m_last):
+        j = np.uint64(m_indices[f])
+        streamed += np.int64(b_indptr[j + BIT]) - np.int64(b_indptr[j])
+    return length <= 4 * streamed
+
+
+@inner
+def dots_of_row(i, a, b, m_indices, m_first, m_last, bits, values, found, columns, z):
+    """The dot products of row i of A at the positions m_first to m_last of the mask: with REDUCE
+    added to the sum `found`, else written from position `found` on; returns the sum, or the
+    position behind the last.
+    """
+    first = np.uint64(a.indptr[i])
+    last = np.uint64(a.indptr[i + 1])
+    length = np.int64(last - first)
+    if length == 0:
+        return found
+    short = length <= SHORT
+    laid = short or expansion_pays(length, m_indices, m_first, m_last, b.indptr)
+    filter_ = lay(a, first, last, short, bits, values) if laid else np.uint64(0)
+    row = Row(i, first, last, short, filter_, bits, values)
+    for f in range(m_first, m_last):
+        fetch_rows(f, m_indices, b.indptr, b.indices, b.values, b.keep)
+        j = np.uint64(m_indices[f])
+        other = np.int64(b.indptr[j + BIT]) - np.int64(b.indptr[j])
+        if laid and lookups_pay(length, other):
+            hits, sum_ = dot_by_lookup(a, row, b, j)
+        else:
+            hits, sum_ = dot_by_search(a, row, b, j)
+        if hits & BIT != 0:
+            if REDUCE:
+                found = combine(found, cast(sum_))
+            else:
+                columns[found] = j
+                if VALUES:
+                    z[found] = sum_
+                found += BIT
+    if laid and not short:
+        for p in range(first, last):
+            bits[np.uint64(a.indices[p]) >> SIX] = 0
+    return found
+
+
 @kernel
 def multiply_dots(
-    thread, threads, sync, a_indptr, a_indices, a, a_keep, b_indptr, b_indices, b, b_keep, m_indptr,
-    m_indices, splits, rows, ticket, all_bits, all_values, counts, lengths, columns, z,
+    thread, threads, sync, a_indptr, a_indices, a_values, a_keep, b_indptr, b_indices, b_values,
+    b_keep, m_indptr, m_indices, splits, rows, ticket, all_bits, all_values, counts, lengths,
+    columns, z,
 ):  # fmt: skip
-    bits = all_bits[thread]
-    row = all_values[thread]
+    a = Rows(a_indptr, a_indices, a_values, a_keep)
+    b = Rows(b_indptr, b_indices, b_values, b_keep)
+    bits, values = all_bits[thread], all_values[thread]
     while True:
         poll(sync)
         chunk = atomic_add(ticket, 0, 1)
         if chunk >= splits.size - 1:
             break
         e = splits[chunk]
-        target = np.uint64(e)
+        found = ZERO if REDUCE else np.uint64(e)
         i = rows[chunk]
-        if REDUCE:
-            total = ZERO
         while e < splits[chunk + 1]:
             while m_indptr[i + 1] <= e:
                 i += 1
             if i & 15 == 0:
                 poll(sync)
-            m_first = np.uint64(e)
-            m_last = np.uint64(min(splits[chunk + 1], np.int64(m_indptr[i + 1])))
-            e = np.int64(m_last)
-            first = np.uint64(a_indptr[i])
-            last = np.uint64(a_indptr[i + 1])
-            length = np.int64(last - first)
-            if length == 0:
-                continue
-            short = length <= SHORT
-            laid = short
-            filter_ = np.uint64(0)  # of a short row: the bits of its columns modulo 64
-            if not short:
-                streamed = np.int64(0)
-                for f in range(m_first, m_last):
-                    j = np.uint64(m_indices[f])
-                    streamed += np.int64(b_indptr[j + BIT]) - np.int64(b_indptr[j])
-                laid = length <= 4 * streamed
-            if laid:
-                for p in range(first, last):
-                    k = np.uint64(a_indices[p])
-                    if short:
-                        filter_ |= BIT << (k & LOW)
-                    else:
-                        bits[k >> SIX] |= BIT << (k & LOW)
-                    if VALUES:
-                        row[k & a_keep] = a[p & a_keep]
-            before = target
-            for f in range(m_first, m_last):
-                fetch_rows(f, m_indices, b_indptr, b_indices, b, b_keep)
-                j = np.uint64(m_indices[f])
-                b_first = np.uint64(b_indptr[j])
-                b_last = np.uint64(b_indptr[j + BIT])
-                other = np.int64(b_last - b_first)
-                sum_ = IDENTITY
-                hits = np.uint64(0)  # the lowest bit: whether there was a product
-                if laid and lookups_pay(length, other):
-                    for q in range(b_first, b_last):
-                        k = np.uint64(b_indices[q])
-                        # the other bits do not matter; masking them prevents LLVM from vectorising
-                        # this loop
-                        if short:
-                            hit = filter_ >> (k & LOW)
-                            if hit & BIT != 0:
-                                hit = np.uint64(0)
-                                for p in range(first, last):
-                                    hit |= np.uint64(np.uint64(a_indices[p]) == k)
-                        else:
-                            hit = bits[k >> SIX] >> (k & LOW)
-                        hits |= hit
-                        if hit & BIT != 0:
-                            if VALUES:
-                                x, y, at = row[k & a_keep], b[q & b_keep], np.int64(k)
-                                sum_ = add(sum_, multiply(x, y, i, at, at, np.int64(j)))
-                            if TERMINAL == 1 or not VALUES:
-                                break
-                            if TERMINAL == 2 and sum_ == TERMINAL_VALUE:
-                                break
-                else:
-                    p = first
-                    q = b_first
-                    while p < last and q < b_last:
-                        # the next column of the shorter row, and where it would be in the longer
-                        if length < other:
-                            k = np.uint64(a_indices[p])
-                            stop = b_last
-                            while q < stop:
-                                half = (q + stop) >> BIT
-                                if np.uint64(b_indices[half]) < k:
-                                    q = half + BIT
-                                else:
-                                    stop = half
-                            met = q < b_last and np.uint64(b_indices[q]) == k
-                        else:
-                            k = np.uint64(b_indices[q])
-                            stop = last
-                            while p < stop:
-                                half = (p + stop) >> BIT
-                                if np.uint64(a_indices[half]) < k:
-                                    p = half + BIT
-                                else:
-                                    stop = half
-                            met = p < last and np.uint64(a_indices[p]) == k
-                        if met:
-                            hits = BIT
-                            if VALUES:
-                                x, y, at = a[p & a_keep], b[q & b_keep], np.int64(k)
-                                sum_ = add(sum_, multiply(x, y, i, at, at, np.int64(j)))
-                            if TERMINAL == 1 or not VALUES:
-                                break
-                            if TERMINAL == 2 and sum_ == TERMINAL_VALUE:
-                                break
-                        if length < other:
-                            p += BIT
-                        else:
-                            q += BIT
-                if REDUCE:
-                    if hits & BIT != 0:
-                        total = combine(total, cast(sum_))
-                elif hits & BIT != 0:
-                    columns[target] = j
-                    if VALUES:
-                        z[target] = sum_
-                    target += BIT
-            if laid and not short:
-                for p in range(first, last):
-                    bits[np.uint64(a_indices[p]) >> SIX] = 0
+            last = min(splits[chunk + 1], np.int64(m_indptr[i + 1]))
+            before = found
+            found = dots_of_row(
+                *(i, a, b, m_indices, np.uint64(e), np.uint64(last), bits, values, found),
+                *(columns, z),
+            )
             if not REDUCE:
                 # a chunk may begin or end inside a row
-                atomic_add(counts, i + 1, np.int64(target - before))
+                atomic_add(counts, i + 1, np.int64(found - before))
+            e = last
         if REDUCE:
-            z[chunk] = total
+            z[chunk] = found
         else:
-            lengths[chunk] = np.int64(target) - splits[chunk]
+            lengths[chunk] = np.int64(found) - splits[chunk]
     if REDUCE:
         barrier(sync, threads)
         if thread == 0:
