@@ -25,7 +25,7 @@ import spgraph as sg
 from benchmarks.cpu.bfs_peers import PEERS, System
 from benchmarks.measuring import arguments, each_graph, first_call, graphs, machine, rows
 from spgraph.containers import Vector
-from spgraph.iterations.level_search import composed
+from spgraph.iterations.level_search import Search, composed_search
 from spgraph.semirings import any_pair
 
 # between the systems: OpenMP's threads spin on for some milliseconds after their last work
@@ -96,7 +96,9 @@ def own_systems(A: sg.Matrix) -> list[System]:
 
     def by_operations(source: int) -> Any:
         start = Vector.from_coo([source], [True], size=A.nrows)
-        return composed(A, start, any_pair)
+        # the values of any_pair, too, as a loop that knows nothing of them
+        typed = any_pair.resolve(start.dtype, A.dtype)
+        return Search(*composed_search(A, A.T, start, typed, True, "auto", A.nrows, False))
 
     def levels(result: Any, source: int) -> np.ndarray:
         return result.level.to_numpy(fill=-1).astype(np.int64)

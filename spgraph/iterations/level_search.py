@@ -97,26 +97,6 @@ def search(
     return Search(level, value, None if rows is None else _levels(rows, level.nvals))
 
 
-def composed(
-    A: MatrixLike,
-    start: Vector,
-    semiring: SemiringLike,
-    *,
-    direction: Direction = "auto",
-    max_depth: int | None = None,
-    trace: bool = False,
-) -> Search:
-    """`search` out of operations: what it means, what a loop of one's own costs, and what runs
-    where a backend has no fused form. Its value is never None.
-    """
-    A, plan = _checked(A, start, semiring, direction)
-    depth, pulls = _max_depth(max_depth, A), _pulls(A, direction, plan.first)
-    level, value, rows = composed_search(
-        A, A._T if pulls else None, start, plan.typed, plan.first, direction, depth, trace
-    )
-    return Search(level, value, None if rows is None else _levels(rows, level.nvals))
-
-
 def composed_search(
     A: Matrix,
     T: Matrix | None,
@@ -127,7 +107,9 @@ def composed_search(
     max_depth: int,
     trace: bool,
 ) -> tuple[Vector, Vector | None, np.ndarray | None]:
-    """`search` out of operations, with the arguments of a backend's."""
+    """`search` out of operations, with the arguments of a backend's: what it means, what a loop of
+    one's own costs, and what runs where a backend has no fused form.
+    """
     typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
     on, n, device = backend(A.device), A.nrows, A.device
     level = Vector.empty(n, index_dtype(n), device=device)

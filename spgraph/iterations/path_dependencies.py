@@ -171,18 +171,12 @@ def _level_from(A: Matrix, source: int) -> Vector:
     return search(A, start, any_pair).level
 
 
-def composed(A: MatrixLike, sources: Sequence[int] | np.ndarray) -> Vector:
-    """`dependencies` out of operations: what it means, what a loop of one's own costs, and what
-    runs where a backend has no fused form.
-    """
-    A, first = _checked("dependencies", A, sources)
-    return composed_dependencies(A, None, first, None)
-
-
 def composed_dependencies(
     A: Matrix, T: Matrix | None, sources: np.ndarray, level: Vector | None
 ) -> Vector:
-    """`dependencies` out of operations, with the arguments of a backend's; T is not looked at."""
+    """`dependencies` out of operations, with the arguments of a backend's: what it means, what a
+    loop of one's own costs, and what runs where a backend has no fused form. T is not looked at.
+    """
     score = Vector.filled(0.0, size=A.nrows, device=A.device)
     for k, source in enumerate(sources.tolist()):
         step(k, sources.size)

@@ -260,5 +260,5 @@ def test_sources_are_told(steps: list[tuple[int, int]]) -> None:
     sg.closeness_centrality(A, sources=[0, 3, 7])
     assert steps[-1] == (3, 3)
     steps.clear()
-    sg.iterations.path_dependencies.composed(A, np.array([0, 4, 9]))
+    sg.iterations.path_dependencies.composed_dependencies(A, None, np.array([0, 4, 9]), None)
     assert (2, 3) in steps

@@ -18,7 +18,6 @@ from spgraph.backends import cpu, cuda
 from spgraph.backends.cpu.runtime import pool
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.iterations.path_dependencies import (
-    composed,
     composed_dependencies,
     composed_levels,
     dependencies,
@@ -53,7 +52,7 @@ def test_dependencies_equal_loops(graph: str, device: str) -> None:
 def test_fused_equals_composed(graph: str, device: str) -> None:
     A = matrix(graph).to(device)
     sources = some_sources(A.nrows, 2)
-    same(dependencies(A, sources), composed(A, sources).to_numpy())
+    same(dependencies(A, sources), composed_dependencies(A, None, sources, None).to_numpy())
 
 
 def test_dependencies_along(device: str) -> None:
@@ -83,7 +82,7 @@ def test_composed_along_equals_fused() -> None:
 def test_composed_takes_paths_beyond_float64() -> None:
     """More than 1e300 of them, as logarithms."""
     A = matrix("layers")
-    same(dependencies(A, [0]), composed(A, [0]).to_numpy())
+    same(dependencies(A, [0]), composed_dependencies(A, None, np.array([0]), None).to_numpy())
 
 
 @pytest.mark.parametrize("extended", [False, True])
@@ -184,7 +183,7 @@ def test_levels_equal_loops(graph: str, device: str) -> None:
 
 def test_the_loops_refuse_bad_input() -> None:
     A = matrix("path")
-    for loop in (dependencies, levels, composed):
+    for loop in (dependencies, levels):
         with pytest.raises(DimensionMismatch, match="A: expected a square matrix, got 2 x 3"):
             loop(sg.Matrix.empty(2, 3), [0])
         with pytest.raises(IndexOutOfBound, match="expected 0 <= source < 64, got 64"):
