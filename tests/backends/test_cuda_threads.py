@@ -4,15 +4,19 @@ stand-ins for CuPy, whose devices are done at once.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from two_devices import two_devices  # noqa: F401
+from two_devices import Cupy, two_devices  # noqa: F401
 
 import spgraph as sg
+from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.runtime import jit
 
@@ -66,3 +70,66 @@ def test_a_launch_never_meets_the_limit_of_a_smaller_one(
     run(90_000)
     run(100)
     assert sorted(kernel.launched) == [100, 60_000, 90_000]
+
+
+class Driver:
+    """What CuPy asks the driver for, which has a context for the threads that took a device."""
+
+    def __init__(self) -> None:
+        self.has_context = threading.local()
+
+    def check(self) -> None:
+        assert hasattr(self.has_context, "yes"), "invalid device context"
+
+    def set_device(self, number: int) -> None:
+        self.has_context.yes = number == 0
+
+    def occupancy(self, pointer: int, threads: int, shared: int) -> int:
+        self.check()
+        return 2
+
+    def program(self, **_: Any) -> Any:
+        """A program that another thread has loaded: it is there, and its kernels are looked up."""
+        driver = self
+
+        class Looked:
+            shared_size_bytes = 0
+
+            @property
+            def kernel(self) -> Any:
+                driver.check()
+                return SimpleNamespace(ptr=1)
+
+            def __setattr__(self, name: str, value: int) -> None:
+                driver.check()
+
+        return SimpleNamespace(get_function=lambda name: Looked())
+
+
+def test_a_thread_that_asks_the_driver_first_has_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy, driver = Cupy(), Driver()
+    monkeypatch.setenv("CUPY_CACHE_IN_MEMORY", "1")
+    cupy.cuda.runtime.setDevice = driver.set_device
+    cupy.cuda.driver = SimpleNamespace(occupancyMaxActiveBlocksPerMultiprocessor=driver.occupancy)
+    cupy.RawModule = driver.program  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cupy.cuda)
+
+    def in_a_new_thread(function: Callable[..., Any], *given: Any) -> Any:
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(function, *given).result()
+
+    forget()
+    kernel = in_a_new_thread(jit.kernel, "search", "search", "")
+    assert in_a_new_thread(jit.occupancy, kernel) == 2
+    in_a_new_thread(jit.allow, kernel, 90_000)
+    assert in_a_new_thread(jit.kernel, "search", "search", "") is kernel
+    in_a_new_thread(plan.kernel_of, "closure", "", 0, 90_000)
+    forget()
+
+
+def forget() -> None:
+    """The kernels of stand-ins."""
+    for kept in (jit._kernel, jit._module, jit._occupancy, jit._allow_most, jit.multiprocessors,
+                 jit.shared_memory, plan.kernel_of):  # fmt: skip
+        kept.cache_clear()

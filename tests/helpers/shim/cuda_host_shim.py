@@ -228,6 +228,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(jit, "occupancy", lambda *arguments: 2)
     monkeypatch.setattr(jit, "allow", lambda kernel, shared: None)
+    monkeypatch.setattr(jit, "enter_context", lambda: None)
     parts = [module for module in vars(operations).values() if hasattr(module, "backend")]
     for module in (steps, *parts):
         monkeypatch.setattr(module, "backend", backend)

@@ -172,8 +172,11 @@ class Cupy(types.ModuleType):
 
     def __init__(self) -> None:
         super().__init__("cupy")
-        runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, getDevice=lambda: _DEVICES[-1])
-        stream = types.SimpleNamespace(wait_event=lambda event: None)  # all is done at once
+        runtime = types.SimpleNamespace(
+            getDeviceCount=lambda: 2, getDevice=lambda: _DEVICES[-1], setDevice=lambda number: None
+        )
+        # all is done at once
+        stream = types.SimpleNamespace(wait_event=lambda event: None, synchronize=lambda: None)
         self.cuda = types.SimpleNamespace(
             Device=Device, runtime=runtime, get_current_stream=lambda: stream,
             Event=lambda **options: types.SimpleNamespace(record=lambda stream: None),

@@ -71,6 +71,7 @@ def places_of(sizes: Mapping[str, int]) -> dict[str, int]:
 def kernel_of(stem: str, text: str, device_id: int, shared: int) -> jit.Kernel:
     """The kernel `stem` of the file of that name, on the current device."""
     kernel = jit.kernel(stem, stem, text, cooperative=True)
+    jit.enter_context()
     kernel.max_dynamic_shared_size_bytes = shared
     return kernel
 

@@ -89,6 +89,7 @@ def _module(stem: str, preamble: str, only: str, cooperative: bool, device_id: i
 @preparing()
 def _kernel(stem: str, name: str, preamble: str, cooperative: bool, device_id: int) -> Kernel:
     cache_folder.check_cupy()
+    enter_context()
     only = name if stem in SEPARATE else ""
     module = _module(stem, preamble, only, cooperative, device_id)
     try:
@@ -118,6 +119,17 @@ def resident(kernel: Kernel, threads: int, *arguments: object) -> None:
     launch(kernel, min(threads, occupancy(kernel) * BLOCK), *arguments)
 
 
+def enter_context() -> None:
+    """Let this thread have the context of the current device, before it asks the driver about a
+    kernel. CuPy sees to that where it loads a program, launches or copies, but not where it finds a
+    kernel of a loaded program, sets a limit or asks for the occupancy: for a thread that has done
+    nothing else yet these end in "invalid device context".
+    """
+    import cupy
+
+    cupy.cuda.runtime.setDevice(current_device())  # since CUDA 12 it makes the context
+
+
 def allow(kernel: Kernel, shared: int) -> None:
     """Allow launches of `kernel` so many bytes of dynamic shared memory on the current device.
 
@@ -131,6 +143,7 @@ def allow(kernel: Kernel, shared: int) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def _allow_most(kernel: Kernel, device_id: int) -> None:
+    enter_context()
     kernel.max_dynamic_shared_size_bytes = shared_memory(device_id) - kernel.shared_size_bytes
 
 
@@ -153,6 +166,7 @@ def occupancy(kernel: Kernel, threads: int = BLOCK, shared: int = 0) -> int:
 def _occupancy(kernel: Kernel, threads: int, shared: int, device_id: int) -> int:
     from cupy.cuda import driver
 
+    enter_context()
     each = driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.kernel.ptr, threads, shared)
     return int(each) * multiprocessors(device_id)
 
