@@ -295,7 +295,7 @@ class Matrix(
         """
         if "nonempty" not in self._derived:
             with on_device(self.device):
-                self._derived["nonempty"] = pack_bits(self._indptr[1:] > self._indptr[:-1])
+                self._keep("nonempty", pack_bits(self._indptr[1:] > self._indptr[:-1]))
         return self._derived["nonempty"]
 
     def _nonempty_count(self) -> int:

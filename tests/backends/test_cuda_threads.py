@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
+import cuda_host_shim
 import numpy as np
 import pytest
+import two_devices as stand_in
 from two_devices import Cupy, two_devices  # noqa: F401
 
 import spgraph as sg
@@ -133,3 +135,65 @@ def forget() -> None:
     for kept in (jit._kernel, jit._module, jit._occupancy, jit._allow_most, jit.multiprocessors,
                  jit.shared_memory, plan.kernel_of):  # fmt: skip
         kept.cache_clear()
+
+
+# --- what is kept with a Matrix -------------------------------------------------------------------
+
+
+class Watched(dict[str, Any]):
+    """What a Matrix keeps, which nobody may find before its arrays have been made."""
+
+    busy, found = False, set[str]()
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        assert not (Watched.busy and has_arrays(value)), f"{name} is kept before it is made"
+        Watched.found.add(name)
+        super().__setitem__(name, value)
+
+
+def has_arrays(value: Any) -> bool:
+    if isinstance(value, sg.Matrix):
+        return True
+    if isinstance(value, tuple | list):
+        return any(map(has_arrays, value))
+    return isinstance(value, stand_in.CudaArray)
+
+
+@pytest.fixture
+def streams(two_devices: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """Streams are busy from the next launch or call of CuPy to when somebody waits for them. The
+    names of what is kept by a Matrix that `watched` has seen.
+    """
+    launch, called = cuda_host_shim.HostKernel.__call__, stand_in.called
+
+    def busy(function: Any) -> Any:
+        def run(*given: Any, **more: Any) -> Any:
+            Watched.busy = True
+            return function(*given, **more)
+
+        return run
+
+    def wait() -> None:
+        Watched.busy = False
+
+    monkeypatch.setattr(cuda_host_shim.HostKernel, "__call__", busy(launch))
+    monkeypatch.setattr(stand_in, "called", busy(called))
+    monkeypatch.setattr(sys.modules["cupy"].cuda.get_current_stream(), "synchronize", wait)
+    Watched.busy, Watched.found = False, set()
+    yield Watched.found
+    Watched.busy = False
+
+
+def test_what_is_kept_is_complete_when_others_can_find_it(streams: set[str]) -> None:
+    """Another thread finds it from a stream that does not wait for the one that makes it."""
+    A = sg.Matrix.from_coo([0, 1, 1, 3], [1, 2, 0, 1], [2.0, 3.0, 1.0, 2.0], nrows=4, ncols=4)
+    A = A.to("cuda:1")
+    A._derived = Watched()
+    view = A.T
+    view._derived = A._derived["T"] = Watched()
+    _ = view._indptr
+    sg.bfs(A, 0)
+    sg.mxv(A, sg.Vector.filled(1.0, size=4, device="cuda:1"))
+    sg.pagerank(A, max_iter=2, tol=None)
+    sg.select(A, sg.semirings.indexunary.tril)
+    assert streams >= {"arrays", "nonempty", "row_bins", "row_tiles", "leading", "warp_tasks_iso"}

@@ -24,6 +24,7 @@ from spgraph.containers.storage.arrays import (
     move,
     on_device,
 )
+from spgraph.containers.storage.settled import settle
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 
 # where shards have ALIGN_FROM vertices or more, ranges of ids begin at multiples of WORD, so that
@@ -196,7 +197,9 @@ class Partition:
         if device == "cpu":
             return getattr(self, name)
         if (name, device) not in self._tables:
-            self._tables[name, device] = move(getattr(self, name), device)
+            table = move(getattr(self, name), device)
+            settle(device)
+            self._tables[name, device] = table
         return self._tables[name, device]
 
     @functools.cached_property

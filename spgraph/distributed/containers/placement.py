@@ -26,6 +26,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
 )
 from spgraph.containers.storage.casting import held_number
+from spgraph.containers.storage.settled import settle
 from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
@@ -107,10 +108,13 @@ class Placement:
 
     def shard_ids(self, k: int, size: int) -> Array:
         """The user's ids that local shard k owns, ascending, on its device."""
-        kept = self._shard_ids if size == self.graph_partition.size else {}
-        if k not in kept:
-            kept[k] = self.partition(size).shard_ids(self.local[k], self.devices[k])
-        return kept[k]
+        if size != self.graph_partition.size:
+            return self.partition(size).shard_ids(self.local[k], self.devices[k])
+        if k not in self._shard_ids:
+            ids = self.graph_partition.shard_ids(self.local[k], self.devices[k])
+            settle(self.devices[k])
+            self._shard_ids[k] = ids
+        return self._shard_ids[k]
 
     # --- work on all local shards -----------------------------------------------------------------
 

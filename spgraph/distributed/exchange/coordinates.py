@@ -62,7 +62,8 @@ def _lift_matrix(A: Matrix, placement: Placement, k: int, nrows: int) -> Matrix:
             else:
                 indptr[1:][placement.shard_ids(k, nrows)] = A._indptr[1:] - A._indptr[:-1]
                 indptr = xp.cumsum(indptr, dtype=indptr.dtype)
-        A._derived["lifted"] = Matrix._of(nrows, A.ncols, indptr, A._indices, A._values, iso=A.iso)
+        arrays = indptr, A._indices, A._values
+        A._keep("lifted", Matrix._of(nrows, A.ncols, *arrays, iso=A.iso))
     return A._derived["lifted"]
 
 

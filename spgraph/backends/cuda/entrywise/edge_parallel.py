@@ -20,7 +20,7 @@ TILE, BATCH = 256, 4
 def tiles_of(A: Matrix) -> Array:
     """`row_tiles` of A, found once and kept with A."""
     if "row_tiles" not in A._derived:
-        A._derived["row_tiles"] = row_tiles(A._indptr, A.nvals)
+        A._keep("row_tiles", row_tiles(A._indptr, A.nvals))
     return A._derived["row_tiles"]
 
 

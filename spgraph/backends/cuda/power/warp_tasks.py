@@ -55,7 +55,7 @@ def warp_tasks(A: Matrix, iso: bool, most_hubs: int, warps: int) -> WarpTasks:
     """
     key = "warp_tasks_iso" if iso else "warp_tasks"
     if key not in A._derived:
-        A._derived[key] = _make(A, iso, most_hubs, warps)
+        A._keep(key, _make(A, iso, most_hubs, warps))
     return A._derived[key]
 
 

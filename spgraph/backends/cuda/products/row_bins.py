@@ -41,7 +41,7 @@ def row_bins(A: Matrix) -> RowBins:
     """
     if "row_bins" not in A._derived:
         bits = array_module(A._indptr).empty(words(A.nrows), np.uint32)
-        A._derived["row_bins"] = bin_rows(A._indptr, bits)
+        A._keep("row_bins", bin_rows(A._indptr, bits))
         A._derived.setdefault("nonempty", bits)
     return A._derived["row_bins"]
 

@@ -129,7 +129,7 @@ def prepare(A: Matrix) -> Tiles | None:
     """
     if "shared_tiles" not in A._derived:
         try:
-            A._derived["shared_tiles"] = _make(A)
+            A._keep("shared_tiles", _make(A))
         except MemoryError:  # CuPy's is one: products are slower without tiles, but right
             A._derived["shared_tiles"] = None
     return A._derived["shared_tiles"]

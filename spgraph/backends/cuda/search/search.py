@@ -96,13 +96,14 @@ def _pulled(
         return A._indptr, A._indices, A._values, jit.NULL, jit.NULL, A.nrows
     T, kept = with_index_types(T, A), jit.NULL
     if "nonempty_count" not in T._derived:
-        T._derived["nonempty"], count = nonempty(T._indptr)
+        bits, count = nonempty(T._indptr)
+        T._keep("nonempty", bits)
         T._derived["nonempty_count"] = int(count[0])
     if (first or semiring is None) and not T._transient:  # a matrix of one call is not worth it
         name = "hubs" if semiring is None else "leading"
         if name not in T._derived:
             degrees = A._indptr if semiring is None else None
-            T._derived[name] = leading(T._indptr, T._indices, degrees)
+            T._keep(name, leading(T._indptr, T._indices, degrees))
         kept = T._derived[name]
     rows = kept, T._derived["nonempty"], T._derived["nonempty_count"]
     return T._indptr, T._indices, T._values, *rows

@@ -105,7 +105,7 @@ def row_bins(A: HostMatrix) -> list[RowBins]:
         for first, last in zip(parts.rows[:-1].tolist(), parts.rows[1:].tolist(), strict=True):
             found = bin_rows(A._indptr[first : last + 1])
             bins.append(found._replace(rows=found.rows.astype(kind) + kind.type(first)))
-        A._derived["chunk_bins"] = bins
+        A._keep("chunk_bins", bins)
     return A._derived["chunk_bins"]
 
 
@@ -141,7 +141,7 @@ def in_place(A: HostMatrix) -> tuple[Array, np.intp, Array]:
 def value_of_iso(A: HostMatrix) -> Array:
     """The value of all entries, on the GPU; kept."""
     if "value" not in A._derived:
-        A._derived["value"] = array_module(A._indptr).asarray(A._host._values)
+        A._keep("value", array_module(A._indptr).asarray(A._host._values))
     return A._derived["value"]
 
 

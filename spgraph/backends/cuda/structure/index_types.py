@@ -21,5 +21,5 @@ def with_index_types(T: Matrix, A: Matrix) -> Matrix:
         arrays = T._indptr.astype(offsets), T._indices.astype(ids)
         made = Matrix._of(T.nrows, T.ncols, *arrays, T._values, iso=T.iso, symmetric=T.symmetric)
         made._transient = T._transient
-        T._derived[name] = made
+        T._keep(name, made)
     return made
