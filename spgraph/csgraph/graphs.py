@@ -11,7 +11,7 @@ import scipy.sparse
 
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, device_of, is_cuda, writable
-from spgraph.containers.storage.compressed import check_other, checked
+from spgraph.containers.storage.compressed import ascends, check_other, checked
 from spgraph.containers.storage.masked import refuse_masked
 from spgraph.csgraph.conversions import csgraph_from_dense, csgraph_from_masked
 from spgraph.csgraph.kinds import is_gpu, is_pydata, is_sparse
@@ -89,6 +89,14 @@ class Rows(NamedTuple):
         T = backend(A.device).transpose(A)
         return Rows(self.n, T._indptr, T._indices, T._values, self.kind)
 
+    def summed(self) -> Rows:
+        """The same with rows that ascend, of parallel edges the sum in float64."""
+        values = self.values.astype(np.float64)
+        made = self.build(self.indptr.copy(), self.indices.copy(), values)
+        made.sum_duplicates()
+        arrays = map(writable, (made.indptr, made.indices, made.data))
+        return Rows(self.n, *arrays, self.kind)
+
     def build(self, indptr: Array, indices: Array, values: Array) -> Any:
         """A result of class `kind`."""
         return self.kind((values, indices, indptr), shape=(self.n, self.n))
@@ -100,7 +108,10 @@ def rows_of(csgraph: Any, directed: bool = True) -> Rows:
     indptr, indices, values = map(writable, checked("csgraph", csr, *csr.shape))
     if values.dtype.kind == "c":
         values = values.astype(np.float64)  # with NumPy's warning that imaginary parts are lost
-    return Rows(csr.shape[0], indptr, indices, values, type(csr))
+    rows = Rows(csr.shape[0], indptr, indices, values, type(csr))
+    # SciPy converts other types to float64, and sorts rows and adds up parallel edges in doing so
+    converted = csr.dtype != np.float64 and not ascends(indptr, indices)
+    return rows.summed() if converted else rows
 
 
 def as_csr(csgraph: Any, directed: bool = True) -> Any:

@@ -298,3 +298,30 @@ def test_bad_components() -> None:
             for name in ("connected_components", "minimum_spanning_tree"):
                 with pytest.raises(ValueError):
                     getattr(library, name)(graph)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float32", "float64"])
+@pytest.mark.parametrize("directed", [True, False])
+def test_repeated_edges_in_any_order_of_every_type(dtype: str, directed: bool) -> None:
+    """SciPy converts all types but float64, which sorts rows and adds up what is repeated."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        n = int(rng.integers(2, 9))
+        ends = rng.integers(0, n, (3 * n, 2)).tolist()
+        S = rows_of(n, [(i, j, float(rng.integers(1, 4))) for i, j in ends])
+        S = scipy.sparse.csr_array((S.data.astype(dtype), S.indices, S.indptr), shape=(n, n))
+        before = S.indices.copy(), S.data.copy()
+        start = int(rng.integers(n))
+        order, parent = ours.breadth_first_order(S, start, directed)
+        expected = theirs.breadth_first_order(S.copy(), start, directed)
+        assert order.tolist() == expected[0].tolist() and parent.tolist() == expected[1].tolist()
+        for name in ("breadth_first_tree", "depth_first_tree"):
+            made = getattr(ours, name)(S, start, directed)
+            tree = getattr(theirs, name)(S.copy(), start, directed)
+            assert np.array_equal(made.toarray(), tree.toarray()), name
+        for name in ("dijkstra", "bellman_ford", "johnson"):
+            found = getattr(ours, name)(S, directed=directed)
+            assert np.array_equal(found, getattr(theirs, name)(S.copy(), directed=directed))
+        tree = theirs.minimum_spanning_tree(S.copy())
+        assert ours.minimum_spanning_tree(S).sum() == tree.sum()
+        assert np.array_equal(S.indices, before[0]) and np.array_equal(S.data, before[1])
