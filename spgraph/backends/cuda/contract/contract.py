@@ -41,11 +41,24 @@ class Forest:
         self.text = preamble.types(I=A._indices.dtype, O=A._indptr.dtype, L=self.kind)
         self.label = xp.empty(n, self.kind)
         self.control = xp.empty(CONTROL, np.int64)
-        self.giant = self.control[GIANT:]
+        self.blocks = -(-n // jit.BLOCK)
+        self.kernels = A._derived.setdefault("contract", {})
+
+    @property
+    def giant(self) -> Array:
+        """The root of the giant component, on the device."""
+        return self.control[GIANT:]
 
     def run(self, name: str, *arguments: object) -> None:
-        if self.A.nrows:
-            jit.resident(jit.kernel("contract", name, self.text), self.A.nrows, *arguments)
+        if not self.blocks:
+            return
+        found = self.kernels.get(name)
+        if found is None:
+            kernel = jit.kernel("contract", name, self.text)
+            grid = min(self.blocks, jit.occupancy(kernel))
+            found = self.kernels[name] = kernel, (grid,)
+        kernel, grid = found
+        kernel(grid, (jit.BLOCK,), arguments)
 
     def sample(self) -> None:
         """Follow two edges of every vertex, then elect the giant component."""
