@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from ..containers import MatrixLike, Vector
-from ..iterations.power_iteration import Hop, Step, full, graph, limits, power, scaled, settled
+from ..iterations.power_iteration import Hop, Step, full, graph, limits, scaled, settled, started
 
 
 def katz_centrality(
@@ -62,5 +62,5 @@ def katz_centrality(
     step = Step((Hop(A),), factor=alpha, teleport=1.0, restart=restart, weighted=weighted)
     start = Vector.filled(0.0, size=A.nrows, device=A.device)
     each = None if tol is None else tol * max(A.nrows, 1)
-    found = power(start, step, tol=each, max_iter=max_iter)
-    return settled("katz_centrality", found, each, scaled(found.value, 2))
+    value, found = started(start, step, tol=each, max_iter=max_iter)
+    return settled("katz_centrality", found, each, scaled(value, 2))

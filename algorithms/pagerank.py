@@ -16,9 +16,9 @@ from ..iterations.power_iteration import (
     graph,
     inverse_out_strength,
     limits,
-    power,
     scaled,
     settled,
+    started,
 )
 
 # what a tolerance has to exceed for contributions in single precision to be exact enough
@@ -83,8 +83,8 @@ def pagerank(
     )
     start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
     single = (tol is None or tol >= SINGLE) and fits_single(A, scale, weighted)
-    found = power(start, step, tol=tol, max_iter=max_iter, single=single)
-    return settled("pagerank", found, tol, scaled(found.value, 1))
+    value, found = started(start, step, tol=tol, max_iter=max_iter, single=single)
+    return settled("pagerank", found, tol, scaled(value, 1))
 
 
 def _distribution(personalization: Vector | Sequence[float] | np.ndarray, A: Matrix) -> Vector:

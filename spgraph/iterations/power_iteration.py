@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
@@ -111,15 +111,32 @@ def power(
     >>> x.value.to_numpy().round(3).tolist(), x.converged
     ([0.293, 0.414, 0.293], True)
     """
+    return started(x, step, norm=norm, tol=tol, max_iter=max_iter, single=single)[1]()
+
+
+def started(
+    x: Vector,
+    step: Step,
+    *,
+    norm: Literal[1, 2, "max"] | None = None,
+    tol: float | None = 1e-6,
+    max_iter: int = 100,
+    single: bool = False,
+) -> tuple[Vector, Callable[[], Power]]:
+    """(The value of `power`, a function that gives all of it): on a GPU the function may wait for
+    the iteration, the host may first say what to do with the value.
+    """
     ring = _checked(x, step, norm, tol, max_iter)
     A, max_iter = step.hops[0].A, int(max_iter)  # of a small type products would overflow
+    fused = getattr(backend(A.device), "power", None)
     if A.nrows == 0 or max_iter == 0:
         empty = A.nrows == 0
-        return Power(x.dup(), 0, 0.0 if empty else math.inf, empty or tol is None)
-    fused = getattr(backend(A.device), "power", None)
+        found = Power(x.dup(), 0, 0.0 if empty else math.inf, empty or tol is None)
+        return found.value, lambda: found
     if fused is None:
         found = composed(x, step, norm=norm, tol=tol, max_iter=max_iter)
-        return found._replace(change=None) if tol is None else found
+        found = found._replace(change=None) if tol is None else found
+        return found.value, lambda: found
     value, report = fused(
         x,
         _pulled(step),
@@ -132,10 +149,14 @@ def power(
         max_iter,
         single,
     )
-    if tol is None:
-        return Power(value, max_iter, None, True)
-    iterations, change = int(report[0]), float(report[1])
-    return Power(value, iterations, change, change <= tol)
+
+    def finished() -> Power:
+        if tol is None:
+            return Power(value, max_iter, None, True)
+        iterations, change = report() if callable(report) else report
+        return Power(value, int(iterations), float(change), bool(change <= tol))
+
+    return value, finished
 
 
 def composed(
@@ -355,8 +376,13 @@ def full(name: str, argument: str, v: Vector | Sequence[float] | np.ndarray, A: 
     return ewise_add(v, Vector.filled(0.0, size=A.nrows, device=A.device))
 
 
-def settled(name: str, found: Power, tol: float | None, result: Result) -> Result:
-    """`result`, or ConvergenceError with it if `found` ended before it converged."""
+def settled(
+    name: str, found: Power | Callable[[], Power], tol: float | None, result: Result
+) -> Result:
+    """`result`, or ConvergenceError with it if `found` ended before it converged; a function of
+    `started` waits for it.
+    """
+    found = found() if callable(found) else found
     if not found.converged:
         raise ConvergenceError(
             f"{name}: after max_iter={found.iterations} iterations the 1-norm of the change was "

@@ -97,8 +97,11 @@ class CudaArray(np.ndarray):
     def __deepcopy__(self, memory: Any) -> CudaArray:
         return on(self.number, host(self).copy())
 
-    def get(self) -> np.ndarray:
-        return host(self).copy()
+    def get(self, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
+        if out is None:
+            return host(self).copy()
+        out[...] = host(self)
+        return out
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
         out = more.pop("out", ())
@@ -179,7 +182,10 @@ class Cupy(types.ModuleType):
         stream = types.SimpleNamespace(wait_event=lambda event: None, synchronize=lambda: None)
         self.cuda = types.SimpleNamespace(
             Device=Device, runtime=runtime, get_current_stream=lambda: stream,
-            Event=lambda **options: types.SimpleNamespace(record=lambda stream: None),
+            Event=lambda **options: types.SimpleNamespace(
+                record=lambda stream=None: None, synchronize=lambda: None
+            ),
+            alloc_pinned_memory=bytearray,
         )  # fmt: skip
 
     @staticmethod

@@ -8,6 +8,8 @@ an entry of a Kronecker graph on an H200). Launches cost 50 us of the host's tim
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,6 @@ from spgraph.containers.storage.arrays import (
     Array,
     address,
     array_module,
-    move,
     sent,
     to_host,
 )
@@ -62,7 +63,8 @@ def power(
     max_iter: int,
     single: bool,
 ) -> tuple[Vector, Any]:
-    """(the last iterate, (iterations, last change)) of x <- f(x) from x, a full Vector of float64.
+    """(the last iterate, (iterations, last change) or a function that waits for both) of
+    x <- f(x) from x, a full Vector of float64.
 
     Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
     `constants` = (factor, keep, teleport, dangling), the iterate is factor times that + keep x +
@@ -132,18 +134,12 @@ def _cooperative(
     warps = grid * THREADS // 32
     tasks = [warp_tasks(M, is_iso(M, settings), most, warps) for M in matrices]
     # what looks for hubs takes longer also where there are none
-    text = program_of(matrices[0], settings)
-    text += preamble.constants(HUBS=any(each.hubs for each in tasks))
+    text = _with_hubs(program_of(matrices[0], settings), any(each.hubs for each in tasks))
     kernel = jit.kernel("power", "power", text, cooperative=True)
-    # of what a hop gathers: where the hubs begin, and the length of a buffer
-    starts = [_aligned(n, each_bytes), *(_aligned(each.hubs, each_bytes) for each in tasks)]
-    # numbers of 8 bytes, and where each of what follows begins among them
-    at = [0, AREAS * SUMS * grid, n if settings.norm else 0]
-    for k, each in enumerate(tasks):
-        values = (2 if k == 0 else 1) * (starts[0] + starts[1 + k])
-        at += [each.long, -(-values * each_bytes // 8)]
-    sums, z, *of_hops = np.cumsum([_aligned(size, 8) for size in at]).tolist()
-    workspace = xp.empty(of_hops.pop())
+    of_tasks = tuple((each.long, each.hubs) for each in tasks)
+    starts, places = _layout(n, each_bytes, grid, bool(settings.norm), of_tasks)
+    sums, z, *of_hops, end = places
+    workspace = xp.empty(end)
     first = address(workspace)
     value, words, held = x._values.copy(), [], [workspace]
     for k, scale in enumerate(scales):
@@ -172,7 +168,29 @@ def _cooperative(
     kernel((grid,), (THREADS,), arguments, shared_mem=shared)
     if tol is None:
         return Vector._of(n, value), None
-    return Vector._of(n, value), move(header[-1 - REPORT : -1].view(np.float64), "cpu")
+    return Vector._of(n, value), to_host(header[-1 - REPORT : -1].view(np.float64))
+
+
+@functools.lru_cache(maxsize=1024)
+def _with_hubs(text: str, hubs: bool) -> str:
+    """The preamble of power.cu, the same string each time, whose hash is known."""
+    return text + preamble.constants(HUBS=hubs)
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(
+    n: int, each_bytes: int, grid: int, norm: bool, tasks: tuple[tuple[int, int], ...]
+) -> tuple[list[int], list[int]]:
+    """(Of what hops gather: where the hubs begin, and the length of the buffer of each; where the
+    parts of the workspace begin among numbers of 8 bytes, and its end). `tasks` are `long` and
+    `hubs` of each hop.
+    """
+    starts = [_aligned(n, each_bytes), *(_aligned(hubs, each_bytes) for _, hubs in tasks)]
+    sizes = [0, AREAS * SUMS * grid, n if norm else 0]
+    for k, (long, _) in enumerate(tasks):
+        values = (2 if k == 0 else 1) * (starts[0] + starts[1 + k])
+        sizes += [long, -(-values * each_bytes // 8)]
+    return starts, list(itertools.accumulate(_aligned(size, 8) for size in sizes))
 
 
 def _hop(
