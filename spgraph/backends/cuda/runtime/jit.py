@@ -77,6 +77,24 @@ def kernels(stem: str, text: str, *names: str) -> Iterator[Kernel]:
     return (kernel(stem, name, text) for name in names)
 
 
+def together(place: Array, *programs: tuple[str, str, bool, tuple[str, ...]]) -> None:
+    """Compile and load the programs that a first call is about to take, each in a thread, for the
+    device of an array: NVRTC lets other threads of Python run, and compiles side by side.
+
+    A program is (stem, preamble, whether its kernels are cooperative, their names).
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def load(program: tuple[str, str, bool, tuple[str, ...]]) -> None:
+        stem, text, cooperative, names = program
+        with device(place):
+            for name in names:
+                kernel(stem, name, text, cooperative=cooperative)
+
+    with ThreadPoolExecutor(len(programs)) as pool:
+        list(pool.map(load, programs))  # raises what a thread has raised
+
+
 @functools.lru_cache(maxsize=1024)
 def _module(stem: str, preamble: str, only: str, cooperative: bool, device_id: int) -> Any:
     import cupy

@@ -11,7 +11,7 @@ from spgraph import direction as directions
 from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.start import state_and_start
-from spgraph.backends.cuda.search.search_rows import leading, nonempty
+from spgraph.backends.cuda.search.search_rows import leading, leading_text, nonempty, nonempty_text
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
@@ -57,7 +57,7 @@ def search(
     xp = array_module(A._indptr)
     if entry_of(start) is None:
         start = start.to_sparse()
-    n, m, plan = A.nrows, A.nvals, _planned(A, semiring, first, trace)
+    n, m, plan = A.nrows, A.nvals, _planned(A, T, semiring, first, trace)
     ids, z = plan.ids, plan.values
     level, visited = xp.empty(n, plan.levels), xp.empty(plan.words, UINT32)
     value = jit.NULL if z is None else xp.empty(n, z)
@@ -136,18 +136,22 @@ class Plan(NamedTuple):
     bytes: int
 
 
-def _planned(A: Matrix, semiring: TypedSemiring | None, first: bool, trace: bool) -> Plan:
-    """The plan of such searches, kept with A."""
+def _planned(
+    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first: bool, trace: bool
+) -> Plan:
+    """The plan of such searches, kept with A; T is pulled over by the first of them."""
     kept = A._derived.get("search")
     if kept is None:
         kept = A._derived["search"] = {}
     found: Plan | None = kept.get((semiring, first, trace))
     if found is None:
-        found = kept[semiring, first, trace] = _new_plan(A, semiring, first, trace)
+        found = kept[semiring, first, trace] = _new_plan(A, T, semiring, first, trace)
     return found
 
 
-def _new_plan(A: Matrix, semiring: TypedSemiring | None, first: bool, trace: bool) -> Plan:
+def _new_plan(
+    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first: bool, trace: bool
+) -> Plan:
     """Where no product looks at a value of A, graphs of all types of values share one program; it
     is given their arrays all the same, as arrays of bytes of which it looks at none.
     """
@@ -159,6 +163,9 @@ def _new_plan(A: Matrix, semiring: TypedSemiring | None, first: bool, trace: boo
         semiring, iso, entries = pattern, True, UINT8
     levels, shared = index_dtype(n), work_bytes(ids, offsets)
     text = program(semiring, first, iso, trace, ids, offsets, entries, levels)
+    others = _other_programs(A, T, semiring is None, first)
+    if others:
+        jit.together(A._indptr, ("search", text, True, ("search",)), *others)
     kernel = kernel_of("search", text, jit.current_device(), shared)
     grid = jit.occupancy(kernel, THREADS, shared)
     at_ids = -(-2 * n * offsets.itemsize // ALIGN) * ALIGN
@@ -166,6 +173,19 @@ def _new_plan(A: Matrix, semiring: TypedSemiring | None, first: bool, trace: boo
     types = ids, levels, None if semiring is None else semiring.dtype
     sizes = np.uint32(n.bit_length()), words(n), at_ids, at_bits, at_bits + 8 * words(n)
     return Plan(kernel, (grid,), shared, *types, *sizes)
+
+
+def _other_programs(
+    A: Matrix, T: Matrix | None, levels: bool, first: bool
+) -> list[tuple[str, str, bool, tuple[str, ...]]]:
+    """What `_pulled` compiles for a T that no search has pulled over."""
+    ids, offsets, found = A._indices.dtype, A._indptr.dtype, []
+    if T is not None and "nonempty_count" not in T._derived:
+        found.append(("nonempty", nonempty_text(offsets), False, ("nonempty",)))
+        if (first or levels) and not T._transient:
+            text, stem = leading_text(levels, ids, offsets), "leading_neighbours"
+            found.append((stem, text, False, (stem,)))
+    return found
 
 
 @functools.cache

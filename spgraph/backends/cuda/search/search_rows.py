@@ -11,6 +11,16 @@ from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers.storage.arrays import Array, array_module, words
 
 
+def nonempty_text(offsets: np.dtype) -> str:
+    """The preamble of kernels/nonempty.cu."""
+    return preamble.types(O=offsets)
+
+
+def leading_text(hubs: bool, ids: np.dtype, offsets: np.dtype) -> str:
+    """The preamble of kernels/leading_neighbours.cu."""
+    return preamble.constants(HUBS=hubs) + preamble.types(I=ids, O=offsets)
+
+
 def nonempty(indptr: Array) -> tuple[Array, Array]:
     """(one bit a row that has an entry, an array of how many there are).
 
@@ -20,7 +30,7 @@ def nonempty(indptr: Array) -> tuple[Array, Array]:
     xp, n = array_module(indptr), indptr.size - 1
     with jit.device(indptr):
         bits, count = xp.empty(words(n), np.uint32), xp.zeros(1, np.int64)
-        kernel = jit.kernel("nonempty", "nonempty", preamble.types(O=indptr.dtype))
+        kernel = jit.kernel("nonempty", "nonempty", nonempty_text(indptr.dtype))
         jit.sweep(kernel, 32 * bits.size, n, indptr, bits, count)
         return bits, count
 
@@ -34,7 +44,7 @@ def leading(indptr: Array, indices: Array, degrees: Array | None) -> Array:
         degrees = indptr
     with jit.device(indptr):
         indptr = indptr.astype(degrees.dtype, copy=False)
-        text = preamble.constants(HUBS=hubs) + preamble.types(I=indices.dtype, O=indptr.dtype)
+        text = leading_text(hubs, indices.dtype, indptr.dtype)
         made = array_module(indptr).empty((n, 4), indices.dtype)
         kernel = jit.kernel("leading_neighbours", "leading_neighbours", text)
         jit.sweep(kernel, n, n, indptr, indices, degrees, made)
