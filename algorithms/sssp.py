@@ -11,7 +11,7 @@ from ..containers.annotations import Position
 from ..iterations import closure
 from ..iterations import parents as carriers
 from ..iterations.fixed_point import counted
-from ..iterations.path_parents import path_parents, shortest_paths
+from ..iterations.path_parents import path_parents, shortest_paths, with_paths
 from ..operations import assign
 from ..semirings import min_plus
 from .lengths import check_reached, in_int64
@@ -73,6 +73,10 @@ def sssp(
     if parents and kind != np.int64:
         return SSSP(*shortest_paths(A, source, delta=delta))
     start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
+    both = with_paths(A, source, delta) if parents else None
+    if both is not None:
+        check_reached("sssp", whole, start, both[0])
+        return SSSP(*both)
     found = counted(A, start, delta=delta) if parents else None
     # d = start min d min.plus A: the least fixed point
     distance = closure(A, start, min_plus, delta=delta) if found is None else found.distance

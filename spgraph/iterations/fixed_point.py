@@ -73,30 +73,18 @@ def closure(
     >>> width.to_numpy(fill=-1).tolist()
     [10, 5, 2, 4, -1]
     """
-    A, plan = _checked(A, start, semiring, delta)
+    A, plan = checked(A, start, semiring, delta)
     if start.nvals == 0:
         return Vector.empty(A.nrows, plan.kind, device=A.device)
     return _fitting(A, start, _solved(A, start, plan), plan)
 
 
-def _solved(A: Matrix, start: Vector, plan: _Plan) -> Vector:
+def _solved(A: Matrix, start: Vector, plan: Plan) -> Vector:
     """The fixed point in the type of the semiring, by the backend's fused form if it has one."""
     fused = getattr(backend(A.device), "closure", None)
     if fused is None:
         return composed_closure(A, start, plan.typed, plan.reach or plan.delta)
     return fused(A, start, plan.typed, plan.delta, plan.reach)
-
-
-def with_paths(A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vector | None] | None:
-    """The closure over min_plus from `source`; and its `path_parents`, or None where too many
-    vertices have several. None where the backend does not find both in one loop for A's types.
-    """
-    fused = getattr(backend(A.device), "closure_path_parents", None)
-    if fused is None or A.dtype != np.float32 or A.index_dtype != np.int32 or A.nvals == 0:
-        return None
-    start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
-    A, plan = _checked(A, start, min_plus, delta)
-    return fused(A, source, plan.delta, plan.reach)
 
 
 class Counted(NamedTuple):
@@ -123,31 +111,38 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     Its `dag_edges` are those of the best walks of the fewest edges, which never form a cycle: so
     `parents` takes one of them for each vertex, where a closure over min_plus needs a search.
     """
-    A, plan = _checked(A, start, min_plus, delta)
-    bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
-    if plan.typed.dtype != INT64 or start.nvals == 0:
+    found = counting(A, start, delta)
+    if found is None or start.nvals == 0:
         return None
-    span = start._value_range()
-    if _longest(A, span) >= 1 << (63 - bits):
+    A, plan, bits = found
+    first = start
+    if start._value_range() != (0, 0):
+        first = start._with_values(lambda x: x.astype(INT64) << bits)
+    fused = getattr(backend(A.device), "closure_parents", None)
+    if fused is not None:
+        value, parent = fused(A, first, plan.typed, plan.delta)
+        return Counted(value, plan.semiring, bits, parent)
+    return Counted(_solved(A, first, plan), plan.semiring, bits, None)
+
+
+def counting(A: MatrixLike, start: Vector, delta: float | None) -> tuple[Matrix, Plan, int] | None:
+    """(A, the plan of a closure that counts edges, in how many of the low bits), as `counted`."""
+    A, plan = checked(A, start, min_plus, delta)
+    bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
+    if plan.typed.dtype != INT64 or _longest(A, start._value_range()) >= 1 << (63 - bits):
         return None
     ring = min_plus_and_one(bits)
     typed = typed_for_rounds("closure", ring, INT64, A.dtype, A.index_dtype)
-    first = start if span == (0, 0) else start._with_values(lambda x: x.astype(INT64) << bits)
     delta, reach = (
         None if width is None else min(width * 2.0**bits, LONGEST)
         for width in (plan.delta, plan.reach)
     )
-    fused = getattr(backend(A.device), "closure_parents", None)
-    if fused is not None:
-        value, parent = fused(A, first, typed, delta)
-        return Counted(value, ring, bits, parent)
-    packed = _Plan(ring, typed, INT64, delta, reach)
-    return Counted(_solved(A, first, packed), ring, bits, None)
+    return A, Plan(ring, typed, INT64, delta, reach), bits
 
 
 def composed(A: MatrixLike, start: Vector, semiring: SemiringLike) -> Vector:
     """`closure` out of operations: what it means, and what runs without a fused form of it."""
-    A, plan = _checked(A, start, semiring, None)
+    A, plan = checked(A, start, semiring, None)
     return _fitting(A, start, composed_closure(A, start, plan.typed, None), plan)
 
 
@@ -235,7 +230,7 @@ def _keeps_order(ring: Semiring) -> bool:
 # --- what is asked of the arguments ---------------------------------------------------------------
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """What a closure comes to for given arguments."""
 
     semiring: Semiring
@@ -246,9 +241,9 @@ class _Plan(NamedTuple):
     saturates: bool = False  # whether the greatest integer stands for what is greater
 
 
-def _checked(
+def checked(
     A: MatrixLike, start: Vector, semiring: SemiringLike, delta: float | None
-) -> tuple[Matrix, _Plan]:
+) -> tuple[Matrix, Plan]:
     A, start = operands("closure", A, "start", start)
     ring = checks.semiring("closure", semiring)
     typed = typed_for_rounds("closure", ring, start.dtype, A.dtype, A.index_dtype)
@@ -261,11 +256,11 @@ def _checked(
         check_stored("closure", start, typed.dtype)
     delta = _width(delta, ring)
     if ring not in (min_plus, max_min, min_max, max_times):
-        return A, _Plan(ring, typed, typed.dtype, delta)
+        return A, Plan(ring, typed, typed.dtype, delta)
     first = start._value_range()
     _check_values(A, first, ring)
     widths = (delta, None) if delta is not None else _default_widths(A, ring, typed.dtype)
-    plan = _Plan(ring, typed, typed.dtype, *widths)
+    plan = Plan(ring, typed, typed.dtype, *widths)
     if typed.dtype.kind in "iu" and ring == min_plus:
         return A, _widened(A, first, plan)
     return A, plan
@@ -348,7 +343,7 @@ def _greatest(kind: np.dtype) -> int:
     return int(np.iinfo(kind).max)
 
 
-def _widened(A: Matrix, first: tuple[float, float], plan: _Plan) -> _Plan:
+def _widened(A: Matrix, first: tuple[float, float], plan: Plan) -> Plan:
     """The plan in a type that holds all sums of integers; or, where none does, with sums that stay
     at the greatest integer, which does not improve anything.
     """
@@ -362,7 +357,7 @@ def _widened(A: Matrix, first: tuple[float, float], plan: _Plan) -> _Plan:
     return plan._replace(semiring=ring, typed=typed, saturates=saturates)
 
 
-def _fitting(A: Matrix, start: Vector, x: Vector, plan: _Plan) -> Vector:
+def _fitting(A: Matrix, start: Vector, x: Vector, plan: Plan) -> Vector:
     """x in the type of the result; OverflowError where that does not hold one of its values."""
     fits = not plan.saturates or _none_beyond(A, start, x)
     if x.dtype != plan.kind:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from spgraph.containers import Matrix, Vector
-from spgraph.iterations.fixed_point import closure, dag_edges, with_paths
+from spgraph.iterations.fixed_point import checked, closure, counting, dag_edges
 from spgraph.iterations.level_search import search
 from spgraph.semirings import min_plus, min_secondi
 from spgraph.steps import backend
+
+INT64 = np.dtype(np.int64)
 
 
 def shortest_paths(A: Matrix, source: int, *, delta: float | None = None) -> tuple[Vector, Vector]:
@@ -27,6 +31,30 @@ def shortest_paths(A: Matrix, source: int, *, delta: float | None = None) -> tup
     start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
     distance = closure(A, start, min_plus, delta=delta)
     return distance, path_parents(A, distance, source)
+
+
+def with_paths(A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vector | None] | None:
+    """The closure over min_plus from `source`; and its `path_parents`, or None where too many
+    vertices have several. None where the backend does not find both in one loop for A's types.
+    """
+    on, kind = backend(A.device), A.dtype if A.dtype.kind == "f" else INT64
+    name = "closure_path_parents" if kind != INT64 else "closure_counted"
+    fused = getattr(on, name, None)
+    if fused is None or A.nvals == 0:
+        return None
+    if kind != INT64 and (kind != np.float32 or A.index_dtype != np.int32):
+        return None
+    start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
+    if kind != INT64:
+        A, plan = checked(A, start, min_plus, delta)
+        return fused(A, source, plan.delta, plan.reach)
+    # where values are the same along some edges, what counts edges tells them apart
+    found = counting(A, start, delta)
+    if found is None:
+        return None
+    A, plan, bits = found
+    T = A.T if A.has_transpose else None
+    return fused(A, T, start, plan.typed, plan.delta, plan.reach, bits)
 
 
 def path_parents(A: Matrix, distance: Vector, source: int) -> Vector:

@@ -10,7 +10,12 @@ GPU.
 from spgraph.backends.cuda.closure.closure import closure, dag_edges
 from spgraph.backends.cuda.closure.closure_peers import closure_peers
 from spgraph.backends.cuda.closure.closure_rounds import Shard as ClosureShard
-from spgraph.backends.cuda.closure.parents import closure_path_parents, parents, path_parents
+from spgraph.backends.cuda.closure.parents import (
+    closure_counted,
+    closure_path_parents,
+    parents,
+    path_parents,
+)
 from spgraph.backends.cuda.contract.components import Shard as ComponentsShard
 from spgraph.backends.cuda.contract.contract import contract
 from spgraph.backends.cuda.dependencies.dependencies import dependencies, levels

@@ -16,8 +16,8 @@ from closure_cases import CASES, GRAPHS, best_parents, entries, fixed_point, gra
 import spgraph as sg
 from spgraph.algorithms.sssp import sssp
 from spgraph.containers import Matrix, Vector
-from spgraph.iterations.fixed_point import with_paths
 from spgraph.iterations.integer_sums import plus_and_one
+from spgraph.iterations.path_parents import with_paths
 from spgraph.semirings import Semiring, min_plus, monoid
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
@@ -246,18 +246,41 @@ def test_one_loop_finds_path_parents(
     assert several > 5  # the least is not on a path of the fewest edges
 
 
+@pytest.mark.parametrize("name", [name for name in GRAPHS if name not in ("one", "no edges")])
+def test_paths_of_integers_behind_one_loop(name: str) -> None:
+    """Over weights of zero too; with the transpose at hand, and without; of both widths of ids. A
+    vertex that is not reached has no entry, the source is its own parent.
+    """
+    case = CASES["distance, zeros"]
+    made = graph(name, case)
+    source = min(made.start)
+    x = fixed_point(made.edges, {source: 0}, min, case.multiply)
+    expected = best_parents(made.edges, x, case.multiply, source)
+    wide = of_types(made.A, "int64", "int64", made.A.values)
+    for A in (made.A.dup(), wide):
+        for again in (False, True):
+            found = with_paths(A, source, None)
+            assert found is not None and found[1] is not None
+            distance, parent = found
+            assert entries(distance) == x and distance.dtype == np.int64
+            assert entries(parent) == expected and parent.dtype == A.indices.dtype
+            assert distance.nvals == parent.nvals == len(x)
+            assert again or A.T.indptr.size > A.nrows  # makes the transpose
+
+
 @pytest.mark.parametrize(("limit", "most"), [("MOST_TIES", 1), ("MOST", 1), ("LONGEST_WALK", 1)])
 def test_one_loop_gives_up(limit: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where vertices have too many parents, or walks are too long, a search finds them; of other
     types a pass over the edges.
     """
-    A, source = float_graph("float32")[0], 7
+    A, source = float_graph("float32")[0].dup(), 7
     expected = sssp(A, source)
     assert with_paths(float_graph("float64")[0], source, None) is None
     assert with_paths(of_types(A, "int64", "int64", A.values), source, None) is None
     found = with_paths(A, source, None)
     assert found is not None and found[1] is not None and found[1].isequal(expected.parent)
     monkeypatch.setattr(carried(), limit, most)
+    A = A.dup()  # the programs that it keeps have the limits
     found = with_paths(A, source, None)
     assert found is not None and found[1] is None and found[0].isequal(expected.distance)
     again = sssp(A, source)

@@ -102,7 +102,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     monkeypatch.setattr(Placement, "kernels", cuda)
-    for loop in (iterations.fixed_point, iterations.level_search):
+    for loop in (iterations.fixed_point, iterations.level_search, iterations.path_parents):
         monkeypatch.setattr(loop, "backend", cuda_host_shim.backend)
 
 

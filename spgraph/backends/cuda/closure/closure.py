@@ -5,18 +5,18 @@ values, the shortest-path DAG.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of
+from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of, places_of
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.start import state_and_start
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, array_module, sent, words
+from spgraph.containers.storage.arrays import Array, address, array_module, sent, words
 from spgraph.containers.storage.one_entry import entry_of
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring
@@ -31,6 +31,7 @@ EVERY = 2**64 - 1
 CHUNK = 1024
 # edges from which on a transpose is worth making for the pull of a push-pull threshold
 TRANSPOSE_FROM = 1 << 22
+UINT8, UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
 
 
 @jit.on_device
@@ -50,13 +51,57 @@ def closure(
     read-back. Raises ConvergenceError where a bucket is not settled within as many rounds as A
     has rows.
     """
-    text = closure_preamble(A, semiring, delta is not None)
-    run = launch(A, start, semiring, text, widths_of(delta, reach, semiring.dtype), jit.NULL)
+    plan = planned(A, semiring, delta is not None, closure_preamble)
+    run = launch(A, start, plan, widths_of(delta, reach, semiring.dtype), jit.NULL)
     state = read_state(run.control)
     result = Vector._of(A.nrows, run.x, bits=run.bits, nvals=state[REACHED])
     if state[UNSETTLED]:
         raise unsettled(semiring.name, A.nrows, result)
     return result
+
+
+class Plan(NamedTuple):
+    """What the closures of a Matrix by one program have in common; it holds no arrays."""
+
+    text: str
+    kernel: jit.Kernel
+    grid: tuple[int]
+    shared: int  # bytes of dynamic shared memory
+    values: np.dtype
+    words: int  # of a bitmap
+    places: dict[str, int]  # of the other working arrays in a workspace, and its end
+
+
+def planned(
+    A: Matrix,
+    semiring: TypedSemiring,
+    ordered: bool,
+    preamble_of: Callable[[Matrix, TypedSemiring, bool], str],
+    behind: Callable[[str], tuple[str, str, bool, tuple[str, ...]]] | None = None,
+) -> Plan:
+    """The plan of closures by the program whose preamble `preamble_of` writes, kept with A.
+    `behind` names, for that preamble, what the caller runs behind it: both compile side by side.
+    """
+    kept = A._derived.get("closure")
+    if kept is None:
+        kept = A._derived["closure"] = {}
+    found: Plan | None = kept.get((semiring, ordered))
+    if found is None:
+        n, ids, offsets = A.nrows, A._indices.dtype, A._indptr.dtype
+        check_counts("closure", n, A.nvals)
+        text = preamble_of(A, semiring, ordered)
+        shared = block_bytes(semiring.dtype, ids, offsets)
+        if behind is not None:
+            jit.together(A._indptr, ("closure", text, True, ("closure",)), behind(text))
+        kernel = kernel_of("closure", text, jit.current_device(), shared)
+        grid = (jit.occupancy(kernel, THREADS, shared),)
+        arrays = working_arrays(n, n, ids, offsets)
+        sizes = {name: count * kind.itemsize for name, (count, kind) in arrays.items()}
+        del sizes["bits"]  # part of the result
+        places = places_of(sizes)
+        found = Plan(text, kernel, grid, shared, semiring.dtype, words(n), places)
+        kept[semiring, ordered] = found
+    return found
 
 
 class Launched(NamedTuple):
@@ -69,35 +114,23 @@ class Launched(NamedTuple):
 
 
 def launch(
-    A: Matrix,
-    start: Vector,
-    semiring: TypedSemiring,
-    text: str,
-    widths: tuple[np.generic, np.generic],
-    ties: Array,
+    A: Matrix, start: Vector, plan: Plan, widths: tuple[np.generic, np.generic], ties: Array
 ) -> Launched:
-    """Launch the kernel whose preamble is `text`."""
-    xp = array_module(A._indptr)
+    """Launch the kernel of `plan`."""
+    xp, n = array_module(A._indptr), A.nrows
     if entry_of(start) is None:
         start = start.to_sparse()
-    n, m = A.nrows, A.nvals
-    check_counts("closure", n, m)
-    shared = block_bytes(semiring.dtype, A._indices.dtype, A._indptr.dtype)
-    kernel = kernel_of("closure", text, jit.current_device(), shared)
-    control, *found = state_and_start(start, CONTROL, A._indices.dtype, semiring.dtype)
-    x = xp.empty(n, semiring.dtype)
-    sizes = working_arrays(n, n, A._indices.dtype, A._indptr.dtype)
-    working = {name: xp.empty(*size) for name, size in sizes.items()}
+    control, *found = state_and_start(start, CONTROL, A._indices.dtype, plan.values)
+    x, bits = xp.empty(n, plan.values), xp.empty(plan.words, UINT32)
+    workspace = xp.empty(plan.places["end"], UINT8)
+    first = address(workspace)
+    working = {name: first + at for name, at in plan.places.items() if name != "end"}
     t_indptr, t_indices, t_values = _in_edges(A)
     rows = GraphRows(A._indptr, A._indices, t_indptr, t_indices, None, A._values, t_values)
-    given = kernel_arrays(rows, m, n, A.iso, working)
-    kernel(
-        (jit.occupancy(kernel, THREADS, shared),),
-        (THREADS,),
-        (n, *given.values(), x, *found, start.nvals, control, *widths, ties),
-        shared_mem=shared,
-    )
-    return Launched(control, x, working["bits"], found[0])
+    given = kernel_arrays(rows, A.nvals, n, A.iso, {"bits": bits} | working)
+    arguments = (n, *given.values(), x, *found, start.nvals, control, *widths, ties)
+    plan.kernel(plan.grid, (THREADS,), arguments, shared_mem=plan.shared)
+    return Launched(control, x, bits, found[0])
 
 
 def read_state(control: Array) -> list[int]:
@@ -185,6 +218,7 @@ def kernel_arrays(
     }
 
 
+@functools.lru_cache(maxsize=1024)
 def widths_of(
     delta: float | int | None, reach: float | int | None, dtype: np.dtype
 ) -> tuple[np.generic, np.generic]:

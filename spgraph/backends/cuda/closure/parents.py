@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from spgraph.backends.cuda.closure import closure as of_closure
-from spgraph.backends.cuda.closure.closure import EVERY, dag_edges_preamble
+from spgraph.backends.cuda.closure.closure import EVERY
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
@@ -54,15 +54,20 @@ def closure_path_parents(
     One copy and two launches, one read-back; then as for `path_parents`.
     """
     xp, n, ids = array_module(A._indptr), A.nrows, A._indices.dtype
-    text = closure_parents_preamble(A)
+    ring = distances_and_vertices()
+    behind = ("closure_paths",)
+    plan = of_closure.planned(
+        *(A, ring, True, lambda A, *_: closure_parents_preamble(A)),
+        lambda text: (*behind, text, False, behind),
+    )
     ties = xp.empty(TIE_WORDS * MOST_TIES, np.uint32)
     start = Vector.unit(source, 0, size=n, dtype=np.uint64, device=A.device)
     widths = of_closure.widths_of(delta, reach, A.dtype)
-    run = of_closure.launch(A, start, distances_and_vertices(), text, widths, ties)
+    run = of_closure.launch(A, start, plan, widths, ties)
     distance, parent = xp.empty(n, A.dtype), xp.empty(n, ids)
     parent_bits, others = xp.empty(words(n), np.uint32), xp.empty(1 + 2 * MOST, ids)
     made = distance, parent, run.bits, parent_bits, others
-    paths = jit.kernel("closure_paths", "closure_paths", text)
+    paths = jit.kernel("closure_paths", "closure_paths", plan.text)
     jit.sweep(paths, n, n, run.x, run.source, ties, run.control, *made)
     state = of_closure.read_state(run.control)
     nvals = state[of_closure.REACHED]
@@ -76,6 +81,43 @@ def closure_path_parents(
     if number and not _choose(others, number, parent, source, text):
         return result, None
     return result, Vector._of(n, parent, bits=parent_bits, nvals=nvals)
+
+
+@jit.on_device
+def closure_counted(
+    A: Matrix,
+    T: Matrix | None,
+    start: Vector,
+    semiring: TypedSemiring,
+    delta: float | None,
+    reach: float | None,
+    bits: int,
+) -> tuple[Vector, Vector]:
+    """(The closure without its low `bits`, which count edges, and for every vertex the least that
+    carries its value to it), from a `start` of one entry, 0, over integers that every edge makes
+    greater. The source's parent is itself. `T` is as for `parents`.
+
+    One copy, four launches (five if T is another matrix than A), one read-back.
+    """
+    xp, n = array_module(A._indptr), A.nrows
+    text = parents_preamble(A, semiring, False, bits)
+    behind = "parents", text, False, ("parents_start", "parents_floor", "parents")
+    ordered, preamble_of = delta is not None, of_closure.closure_preamble
+    plan = of_closure.planned(A, semiring, ordered, preamble_of, lambda _: behind)
+    widths = of_closure.widths_of(delta, reach, semiring.dtype)
+    run = of_closure.launch(A, start, plan, widths, jit.NULL)
+    distance, parent = xp.empty(n, semiring.dtype), xp.empty(n, A._indices.dtype)
+    parent_bits = xp.empty(words(n), np.uint32)
+    made = run.source, parent, run.x, run.bits, distance, parent_bits
+    jit.sweep(jit.kernel("parents", "parents_start", text), n, n, *made)
+    _look(A, T, (run.x, run.bits), semiring, text, parent, jit.NULL)
+    state = of_closure.read_state(run.control)
+    nvals = state[of_closure.REACHED]
+    found = Vector._of(n, distance, bits=run.bits, nvals=nvals)
+    if state[of_closure.UNSETTLED]:
+        raise unsettled("min_plus", n, found)
+    # every vertex that is reached has a parent
+    return found, Vector._of(n, parent, bits=parent_bits, nvals=nvals)
 
 
 @functools.cache
@@ -147,9 +189,19 @@ def _choose(others: Array, number: int, parent: Array, source: int, text: str) -
     return True
 
 
-def parents_preamble(A: Matrix, semiring: TypedSemiring, collects: bool) -> str:
-    """The preamble of kernels/parents.cu."""
-    return dag_edges_preamble(A, semiring) + preamble.constants(COLLECTS=collects, MOST=MOST)
+def parents_preamble(A: Matrix, semiring: TypedSemiring, collects: bool, counting: int = 0) -> str:
+    """The preamble of kernels/parents.cu; values count edges in so many low bits."""
+    kinds = A._indices.dtype, A._indptr.dtype, A.dtype
+    return _parents_program(semiring, collects, MOST, counting, *kinds)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parents_program(
+    semiring: TypedSemiring, collects: bool, most: int, counting: int, *kinds: np.dtype
+) -> str:
+    constants = preamble.constants(COLLECTS=collects, MOST=most, COUNTING=counting)
+    names = dict(zip("IOA", kinds, strict=True))
+    return preamble.semiring(semiring) + preamble.types(**names) + constants
 
 
 def _least(
@@ -158,17 +210,33 @@ def _least(
     """The least parent of each vertex, the greatest number of the type where there is none; of
     those that are not the least, what `others` takes.
     """
-    xp = array_module(A._indptr)
-    n, m = A.nrows, A.nvals
-    look = jit.kernel("parents", "parents", text)
+    n, xp = A.nrows, array_module(A._indptr)
+    parent = xp.empty(n, A._indices.dtype)
+    nothing = (jit.NULL,) * 4
+    jit.sweep(jit.kernel("parents", "parents_start", text), n, n, jit.NULL, parent, *nothing)
     bits = jit.NULL if x._bits is None else x._bits
-    parent = xp.full(n, np.iinfo(A._indices.dtype).max, A._indices.dtype)
+    _look(A, T, (x._values, bits), semiring, text, parent, others)
+    return parent
+
+
+def _look(
+    A: Matrix,
+    T: Matrix | None,
+    x: tuple[Array, Array],
+    semiring: TypedSemiring,
+    text: str,
+    parent: Array,
+    others: Array,
+) -> None:
+    """Look for the least parents for the values and bits `x`; see `_least`."""
+    xp, n, m = array_module(A._indptr), A.nrows, A.nvals
+    look = jit.kernel("parents", "parents", text)
     every = np.uint64(0 if A.iso else EVERY)
     floor: tuple[Array, Array] = jit.NULL, jit.NULL
     own = (A._indptr, A._indices, A._values)
 
     def look_along(arrays: tuple[Array, Array, Array], pulls: bool, pushes: bool) -> None:
-        shared = (every, x._values, bits, *floor, pulls, pushes, parent, others)
+        shared = (every, *x, *floor, pulls, pushes, parent, others)
         jit.resident(look, m, n, m, *arrays, *shared)
 
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
@@ -178,12 +246,11 @@ def _least(
     else:
         floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
         choose = jit.kernel("parents", "parents_floor", text)
-        choose((1,), (SAMPLE,), (n, m, A._indptr, x._values, bits, *floor))
+        choose((1,), (SAMPLE,), (n, m, A._indptr, *x, *floor))
         look_along(own, T is A, True)
         if T is not A:
             T = with_index_types(T, A)
             look_along((T._indptr, T._indices, T._values), True, False)
-    return parent
 
 
 def _with_entries(parent: Array, text: str) -> Vector:

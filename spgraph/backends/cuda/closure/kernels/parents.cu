@@ -10,7 +10,7 @@
 // With COLLECTS, what is not the least is kept: of each test that finds a second parent of a vertex,
 // the greater of the two. These pairs and `parent` are all that have been found.
 //
-// Preamble: I O A Z multiply, the monoid, COLLECTS, MOST.
+// Preamble: I O A Z multiply, the monoid, COLLECTS, MOST, COUNTING.
 
 constexpr int EACH = 8; // entries a lane has in flight
 constexpr int WARPS = 8;
@@ -35,6 +35,21 @@ struct Others {
 
 // The tests along the edges of a row.
 enum { LOOKS_IN = 1, LOOKS_OUT = 2 };
+
+// No vertex has a parent yet, but for the source, if there is one: itself. Where the values count edges
+// in their low bits, COUNTING of them, `distance` gets the rest, and `parent_bits` what `bits` has.
+extern "C" __global__ void __launch_bounds__(256)
+    parents_start(i64 n, const I* source, I* parent, const Z* x, const u32* bits, Z* distance,
+                  u32* parent_bits) {
+    const i64 root = source ? *source : -1;
+    for (i64 v = thread_id(); v < n; v += thread_count()) {
+        parent[v] = v == root ? (I)v : NOTHING;
+#if COUNTING
+        distance[v] = x[v] >> COUNTING;
+        if (v < (n + 31) / 32) parent_bits[v] = bits[v];
+#endif
+    }
+}
 
 // The value of a row of M such that at most EARLY of SAMPLE of its entries lie in rows of better
 // ones; `chosen` is 0 if hardly any row of a value has entries. One block.
