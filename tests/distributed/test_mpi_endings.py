@@ -114,6 +114,8 @@ def test_another_order_of_calls_is_an_error_of_all(count: int) -> None:
         (2, "another_of_two_graphs"),
         (2, "another_partition"),
         (2, "another_partition_in_shards"),
+        (2, "another_source"),
+        (2, "another_source_of_paths"),
         pytest.param(2, "another_graph", marks=FULL),
         pytest.param(4, "another_of_two_graphs", marks=FULL),
     ],

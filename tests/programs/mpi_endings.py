@@ -158,6 +158,31 @@ def another_partition_in_shards(comm: MpiCommunicator) -> None:
     tell("no error")
 
 
+def another_source(comm: MpiCommunicator) -> None:
+    """In searches of a graph that all have searched before."""
+    A = sg.generators.kronecker(6, 4, seed=1).distribute(comm.num_shards, communicator=comm)
+    sg.bfs(A, 0)
+    assert sg.bfs(A, 1).level.nvals
+    search_from(comm, sg.bfs, A)
+
+
+def another_source_of_paths(comm: MpiCommunicator) -> None:
+    """The same for shortest paths."""
+    A = sg.generators.kronecker(6, 4, seed=1).distribute(comm.num_shards, communicator=comm)
+    sg.sssp(A, 0)
+    search_from(comm, sg.sssp, A)
+
+
+def search_from(comm: MpiCommunicator, search: Callable[..., Any], A: Any) -> None:
+    """The last process searches from the vertex behind that of the others."""
+    try:
+        found = search(A, 5 + (comm.rank == comm.processes - 1))
+    except CommunicationError as error:
+        tell(f"process {comm.rank}: {error}")
+        return
+    tell(f"no error {found[0].nvals}")
+
+
 def comes_late(comm: MpiCommunicator) -> None:
     """The log tells of the last process, which comes in the end."""
     logging.basicConfig(level=logging.WARNING, format="LOG %(name)s %(message)s")

@@ -239,7 +239,7 @@ class NcclCommunicator(Communicator):
             if row[0] == own[0] and row[2] == own[2] and row != own:
                 raise self.failure(
                     f"{NAMES[own[2]]}, call {own[0]}: process {shard} is at the same call, but has "
-                    "made other ones before, or with another graph or partition"
+                    "made other ones before, or with another graph, partition or source"
                 )
             if row != own:
                 raise self.failure(

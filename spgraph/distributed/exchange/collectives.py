@@ -27,14 +27,19 @@ if TYPE_CHECKING:
     from spgraph.distributed.containers.matrix import DistributedMatrix
     from spgraph.distributed.containers.vector import DistributedVector
 
+TAGS = (1 << 63) - 1  # the largest tag
 
-def tag_graph(A: DistributedMatrix) -> None:
-    """Tag the calls of the communicator that follow with the fingerprint of A: processes that call
-    with another Matrix get CommunicationError.
+
+def tag_graph(A: DistributedMatrix, start: DistributedVector | None = None) -> None:
+    """Tag the calls of the communicator that follow with the fingerprint of A, and with where the
+    entry of `start` is, if it has one entry: processes that call with another Matrix, or from
+    another vertex, get CommunicationError.
     """
     comm = A.device.communicator
     if comm.processes > 1:
-        comm.tag_graph(A.fingerprint)
+        entry = None if start is None else start.entry
+        place = 0 if entry is None else 1 + entry.owner + entry.place * A.device.num_shards
+        comm.tag_graph((A.fingerprint | place << 32) & TAGS)
 
 
 def replicate(v: DistributedVector) -> list[Vector]:

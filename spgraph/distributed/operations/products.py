@@ -31,7 +31,7 @@ def pull(
     flip: bool,
 ) -> DistributedVector:
     """A u: every shard multiplies its rows of A with the whole of u, which is all-gathered."""
-    tag_graph(A)
+    tag_graph(A, u)
 
     def own(on: ModuleType, allowed: Mask | None, rows: Matrix, whole: Vector) -> Vector:
         return on.pull(rows, whole.to_bitmap(), semiring, allowed, flip)
@@ -51,7 +51,7 @@ def push(
     the owners of the columns, which apply the mask.
     """
     placement = A.device
-    tag_graph(A)
+    tag_graph(A, u)
     materialize(A, mask)
 
     def all_rows(k: int, shard: Vector) -> Vector:
