@@ -246,8 +246,18 @@ def test_several_gpus(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert {task for task, _ in found} == set(several.TASKS)
     for (task, devices), cost in found.items():
         assert (cost["H"] > 0) == (cost["C"] > 0) == (devices > 1), task
-        reported = task in ("bfs", "bfs levels", "bfs push") or task.startswith("pagerank")
+        reported = task.startswith(("bfs", "pagerank", "betweenness"))
         assert (cost["W"] is not None and cost["S"] > 1) == reported, task
+    G = graphs.load("kron8", tmp_path, "cpu")
+    ids, level = sg.bfs(G, result["graphs"]["kron24_16"]["sources"][0]).level.to_coo()
+    degrees = G.row_degrees().to_numpy()[ids]
+    for devices in (1, 2):
+        edges = int(degrees.sum())
+        if devices > 1:  # which end without a look at what the last level leads to
+            edges -= int(degrees[level == level.max()].sum())
+        assert found["bfs counts push", devices]["W"] == edges
+        cost = found["betweenness", devices]
+        assert (cost["W"], cost["S"]) == (2 * edges, 2 * (1 + level.max()))
     assert found["pagerank 10", 2]["S"] == 10
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     result["machine"]["gpu"] = {"name": "a GPU", "driver_version": "1"}
