@@ -5,6 +5,7 @@ benchmarks/results/. A test holds both equal to the files.
 from __future__ import annotations
 
 import argparse
+import pathlib
 
 from benchmarks.pages import figures, speed_tables
 
@@ -15,8 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Bring the page and the pictures up to date."""
-    page = speed_tables.PAGE
-    page.write_text(speed_tables.filled(page.read_text(encoding="utf-8")), encoding="utf-8")
-    for name, draw in figures.FIGURES.items():
-        (figures.DOCS / name).write_text(draw(), encoding="utf-8")
+    for path, text in documents().items():
+        path.write_text(text, encoding="utf-8")
     return 0
+
+
+def documents() -> dict[pathlib.Path, str]:
+    """The texts of the page and the pictures, as the result files have them."""
+    page = speed_tables.PAGE
+    drawn = {figures.DOCS / name: draw() for name, draw in figures.FIGURES.items()}
+    return {page: speed_tables.filled(page.read_text(encoding="utf-8")), **drawn}
