@@ -90,7 +90,7 @@ def test_pull_over_tiles_equals_pull(
     made = tiles.prepare(A)
     assert made is not None and tiles.prepare(A) is made
     assert made.number == 3 and made.split > 0 and made.nonempty - made.rows > 100
-    assert made.columns.size < 1400 and made.nbytes > 4 * A.nvals
+    assert made.columns.size < 1400 and made.nbytes > (2 if iso else 5) * A.nvals
     found = cuda.pull(A, u, typed, None, flip)
     assert found.storage == plain.storage and found.nvals == plain.nvals
     if np.dtype(dtype).kind == "f":  # whole numbers: sums are exact in any order
@@ -112,6 +112,60 @@ def test_every_row_has_a_place_in_tiles(tiled: None, monkeypatch: pytest.MonkeyP
     assert made is not None and made.rest.slices == 0 and made.rows == made.nonempty
     found = cuda.pull(A, u, semirings.plus_times.resolve(A.dtype, u.dtype), None, False)
     assert (found.to_numpy(fill=0) == S @ np.arange(1400)).all()
+
+
+@shimmed
+@pytest.mark.parametrize(
+    ("n", "m", "entries", "dtype", "iso"),
+    [
+        (1, 3000, 3000, np.float32, True),  # one row, dealt in pieces
+        (33, 70_001, 60_000, np.float32, True),  # columns that 16 bits do not number
+        (2777, 203, 60_000, np.float64, True),
+        (1501, 1399, 25_000, np.float64, False),
+        (777, 4001, 50_000, np.float32, False),
+    ],
+)
+@pytest.mark.parametrize("offsets", [np.int32, np.int64])
+def test_tiles_of_every_shape(
+    n: int, m: int, entries: int, dtype: Any, iso: bool, offsets: Any, tiled: None
+) -> None:
+    S = skewed(n, m, entries, dtype)
+    # a hub's row and a hub's column
+    S = S + scipy.sparse.coo_array((np.ones(m, dtype), (np.full(m, n // 2), np.arange(m))), (n, m))
+    S = scipy.sparse.csr_array(S.tocsr())
+    S.indptr = S.indptr.astype(offsets)
+    A = sg.Matrix.from_scipy(S)
+    x = np.random.default_rng(2).integers(1, 50, m).astype(dtype)
+    if iso:
+        A, S.data[:] = A.pattern(), 1
+    made = tiles.prepare(A)
+    assert made is not None
+    packs, singles = groups_of(made)
+    assert singles.sum() > 0 and (packs.sum() > 0) == iso
+    ring = semirings.plus_second if iso else semirings.plus_times
+    found = cuda.pull(A, sg.Vector.from_dense(x), ring.resolve(A.dtype, x.dtype), None, False)
+    assert (found.to_numpy(fill=0) == S @ x).all()  # whole numbers: sums are exact in any order
+
+
+def groups_of(made: tiles.Tiles) -> tuple[np.ndarray, np.ndarray]:
+    """Of each warp, the groups of packs in each tile, and those of single entries."""
+    blocks, count = (int(word) for word in made.words[:2])
+    ends = made.held[2].astype(np.int64)
+    sections = np.diff(ends).reshape(blocks * tiles.WARPS, -1)
+    assert ends[0] == 0 and made.held[0].size == (ends[-1] + tiles.SPARE) * tiles.SINGLES
+    return sections[:, : 2 * count : 2], sections[:, 1 : 2 * count : 2]
+
+
+@shimmed
+def test_groups_waste_few_bytes(tiled: None) -> None:
+    """Packs of 7 entries where a row has many in a tile: less than 3 bytes an entry in all."""
+    A = sg.Matrix.from_scipy(skewed(150, 1400, 90_000, np.float32)).pattern()
+    made = tiles.prepare(A)
+    assert made is not None
+    packs, singles = (16 * int(groups.sum()) for groups in groups_of(made))
+    in_tiles = int(np.isin(A._indices, made.columns).sum())
+    assert packs > singles and 2 * in_tiles > A.nvals
+    assert packs + singles < 3 * in_tiles
 
 
 @shimmed

@@ -4,17 +4,18 @@ A gather of random floats is bound by the 32-byte sectors that the L2 hands out,
 to 190 G a second on an H200, and 36 G where the vector is larger than the L2. In 181 M entries of
 a Kronecker graph of scale 21 the columns of over 33 entries, a quarter of all, hold 96 % of them.
 So rows are distributed over the warps of one block a multiprocessor, and all blocks load the values
-of u at the columns with the most entries (hubs) into shared memory, tile by tile, for entries of 4
-bytes that are sorted by tile (kernels/tiles.cuh says how). In sectors a product costs
+of u at the columns with the most entries (hubs) into shared memory, tile by tile, for entries that
+are sorted by tile, of 4 bytes or, where a row has many in a tile and no values, of 2.3
+(kernels/tiles.cuh says how). In sectors a product costs
 
-    entries / 8                     reading them, as any form does
+    entries / 8                     reading them, as any form does, if all are of 4 bytes
     + blocks * columns / 8          streaming the columns of more than blocks / 8 entries
     + far entries                   gathering the rest, range by range, so that the L2 has them
     + 1.125 * entries of other rows, which gather from a compact copy of the streamed columns
 
 On an H200, 132 blocks, millions of sectors, and for a product over an iso pattern, float32 summed
-in double, the time that they would take at 180 G a second and the time that the kernels take, in
-ms; a half has half of the rows and all columns:
+in double, the time that they would take at 180 G a second and the time that the kernels took when
+all entries were of 4 bytes, in ms; a half has half of the rows and all columns:
 
                     plain           tiles                           predicted  measured
     kron21            204 (1.18)    24 + 11 + 4 + 5    =  44          0.24       0.32
@@ -38,8 +39,8 @@ that gather the largest hubs from shared memory, of which the L1 is then too sma
 
 Shared memory holds the sums, too, which bounds the number of rows in tiles: the 1.9 M longest.
 
-Tiles take about 4 bytes an entry of memory, and its value, in addition to the matrix, and the time
-of a few plain products to build.
+Tiles take 4 bytes an entry of memory, and its value, in addition to the matrix, or 2.4 to 2.7 bytes
+an entry of a Kronecker graph without values; and the time of a few plain products to build.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, address, array_module
 from spgraph.semirings import TypedSemiring
 
-# as in kernels/tiles.cuh
-WARPS, STEP, PLACES, SLICE = 32, 256, 1 << 10, 32
+# as in kernels/tiles.cuh: warps of a block, single entries of a group, places of sums of a warp;
+# and of its other rows; groups behind the last that kernels load and ignore
+WARPS, SINGLES, PLACES, SLICE, SPARE = 32, 4, 1 << 10, 32, 128
 # bytes of shared memory that kernels use beside sums and tiles
 RESERVED = 2048
 # rows with no more entries are not put into tiles
@@ -67,8 +69,10 @@ RANGE, MOST_SPAN = 1 << 21, 1 << 22
 WINDOW = 1 << 19
 # matrices of fewer entries, or of fewer columns, whose values fit the L1, get no tiles
 ENTRIES, COLUMNS = 1 << 22, 1 << 15
-# the most tiles and ranges, so that their counters for eight warps fit 48 kB
-MOST_TILES, MOST_RANGES = 1280, 256
+# the most tiles and ranges, so that the cursors of two warps, of so many bytes each, fit 48 kB
+MOST_TILES, MOST_RANGES, CURSOR, BUILDING = 1280, 256, 16, 48 << 10
+# the most entries, so that their groups are counted in 32 bits
+MOST_ENTRIES = 15 << 30
 # the fewest entries of a piece of a row; a warp's share is at least so many of the longest pieces
 PIECE, PIECES = 1024, 8
 
@@ -176,7 +180,7 @@ def _make(A: Matrix) -> Tiles | None:
     m = A.nvals
     if m < ENTRIES or A.ncols < COLUMNS or A.nrows > np.iinfo(np.int32).max:
         return None
-    if A.ncols > MOST_RANGES * MOST_SPAN:
+    if m > MOST_ENTRIES or A.ncols > MOST_RANGES * MOST_SPAN:
         return None
     xp, device_id = array_module(A._indptr), jit.current_device()
     blocks, memory = jit.multiprocessors(device_id), jit.shared_memory(device_id) - RESERVED
@@ -217,7 +221,7 @@ def _make(A: Matrix) -> Tiles | None:
     first[1:] = through[:split]
     pieces = int(first[-1])
     walk = (code, order, first, split, dealt, blocks, slots, count, ranges, span)
-    kept = _fill(A, walk, warps, slots, count + ranges)
+    kept = _fill(A, walk, warps, slots, count, ranges)
     words = [blocks, count, width, slots, ranges, span, *map(address, kept)]
     nonempty = int((degrees > 0).sum())
     rest = _rest(A, code, order[rows:nonempty], ranked[rows:nonempty], count, width)
@@ -250,29 +254,29 @@ def _fresh(A: Matrix) -> float:
 
 
 def _fill(
-    A: Matrix, walk: tuple[Array | int, ...], warps: int, slots: int, parts: int
+    A: Matrix, walk: tuple[Array | int, ...], warps: int, slots: int, count: int, ranges: int
 ) -> tuple[Array, ...]:
     """The arrays that the struct Tiles points to, in its order: two passes over the entries.
 
     `walk` is what both kernels take behind A; each of the `warps` has `slots` rows and counts the
-    entries of `parts` tiles and ranges.
+    groups of two sections of `count` tiles each, and of one of `ranges` ranges each.
     """
     xp, text = array_module(A._indptr), _build_text(A)
-    per_block = jit.BLOCK // 32
-    grid, shared = (warps // per_block,), per_block * parts * 4
-    counts = xp.empty((warps, parts), np.uint32)
-    count, fill = jit.kernels("tiles_build", text, "tiles_count", "tiles_fill")
-    given = A._indptr, A._indices, *walk, counts
-    count(grid, (jit.BLOCK,), given, shared_mem=shared)
+    each = CURSOR * (count + ranges)
+    per_block = min(jit.BLOCK // 32, 1 << (BUILDING // each).bit_length() - 1)
+    grid, block, shared = (warps // per_block,), (32 * per_block,), per_block * each
+    counts = xp.empty(warps * (2 * count + ranges), np.uint32)
+    count_groups, fill = jit.kernels("tiles_build", text, "tiles_count", "tiles_fill")
+    count_groups(grid, block, (A._indptr, A._indices, *walk, counts), shared_mem=shared)
     ends = xp.zeros(counts.size + 1, np.int64)
-    xp.cumsum((counts.ravel().astype(np.int64) + (STEP - 1)) // STEP, out=ends[1:])
-    # kernels load one step beyond the last, and ignore it: it is zero, as nothing writes it
-    size, ends = (int(ends[-1]) + 1) * STEP, ends.astype(np.uint32)
-    entries, values = xp.empty(size, np.uint32), xp.empty(0 if A.iso else size, A.dtype)
-    entries[-STEP:] = values[-STEP:] = 0
+    xp.cumsum(counts.astype(np.int64), out=ends[1:])
+    groups, ends = int(ends[-1]), ends.astype(np.uint32)
+    entries = xp.empty((groups + SPARE) * SINGLES, np.uint32)
+    values = xp.empty(0 if A.iso else entries.size, A.dtype)
+    entries[groups * SINGLES :] = values[groups * SINGLES :] = 0
     targets = xp.empty(warps * slots, np.int32)
     filled = A._indptr, A._indices, A._values, *walk, ends, entries, values, targets
-    fill(grid, (jit.BLOCK,), filled, shared_mem=shared)
+    fill(grid, block, filled, shared_mem=shared)
     return entries, values, ends, targets
 
 

@@ -105,6 +105,11 @@ DEVICE Quad load_quad(const Quad* p) {
         : "l"(p));
     return q;
 }
+// The lower or the upper 16 bits of a word: a byte permutation, which leaves a shift of what it returns
+// to the addition that follows, where compilers would shift and mask before.
+DEVICE u32 half_of(u32 word, int k) { return __byte_perm(word, 0, k ? 0x4432 : 0x4410); }
+// Have the L2 load the 128 bytes around an address.
+DEVICE void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 // Start a copy to shared memory; copies_done waits for all that this thread has started.
 DEVICE void copy_quad(Quad* to, const Quad* from) {
     asm volatile("{\n"

@@ -7,93 +7,194 @@
 // first[s])th group of 32 entries of its row. code[k] is the place of column k: tile << 16 | place in the
 // tile; after the tiles follow the `ranges` of far columns, `span` columns each.
 
-constexpr int WARPS = 32, STEP = 256, BATCH = 4, SLICE = 32;
-constexpr u32 COLUMN_BITS = 22, NONE = ~0u;
+constexpr int WARPS = 32, BATCH = 4, SLICE = 32;
+// as in tiles.cuh
+constexpr u32 PACKED = 7, FEWEST = 5, SINGLES = 4, SLOT_BITS = 10, COLUMN_BITS = 22;
+constexpr u32 NONE = ~0u;
 
-// Where the p-th entry of a tile and warp lies: four neighbours of each of 32 lanes, then its other
-// four.
-DEVICE i64 place_of(i64 p) { return (p & ~255ll) | (p & 4) << 5 | (p & 248) >> 1 | (p & 3); }
+// Where a warp is in a tile or a range: entries of the piece at hand, in all and those that are placed;
+// packs and single entries of the pieces before.
+struct alignas(16) Cursor {
+    u32 here, placed, packs, singles;
+};
 
-// The lanes among `valid` whose tile is this lane's; `last` is the largest there is.
-DEVICE u32 lanes_of(u32 tile, u32 last, u32 valid) {
+// How the matrix is cut: what both kernels take behind it.
+struct Cut {
+    const u32* code;
+    const R* order;
+    const i64* first;
+    i64 split, pieces, blocks, slots, count, ranges, span;
+
+    __device__ __forceinline__ i64 warps() const { return blocks * WARPS; }
+    __device__ __forceinline__ i64 parts() const { return count + ranges; }
+    // the section of a part's single entries; the packs of a tile come before it
+    __device__ __forceinline__ i64 singles_of(i64 part) const {
+        return part < count ? 2 * part + 1 : part + count;
+    }
+    __device__ __forceinline__ i64 sections() const { return singles_of(parts()); }
+    // How many of a piece's entries in a part lie in packs: values have no place there.
+    __device__ __forceinline__ u32 packed(i64 part, u32 entries) const {
+        const u32 rest = entries % PACKED;
+        return !ISO || part >= count ? 0 : rest < FEWEST ? entries - rest : entries;
+    }
+};
+
+// Where the p-th of a section's n groups lies: each lane has n / 32 in a row, the first n % 32 lanes one
+// more, and a step has one of every lane.
+DEVICE u32 place_of(u32 p, u32 n) {
+    const u32 each = n / WARP, more = n % WARP, longer = more * (each + 1);
+    if (p < longer) return p % (each + 1) * WARP + p / (each + 1);
+    return (p - longer) % each * WARP + more + (p - longer) / each;
+}
+
+// The lanes among `valid` whose part is this lane's; `last` is the largest there is.
+DEVICE u32 lanes_of(u32 part, u32 last, u32 valid) {
     for (int bit = 0; last >> bit; bit++) {
-        u32 set = warp_ballot(tile >> bit & 1);
-        valid &= tile >> bit & 1 ? set : ~set;
+        u32 set = warp_ballot(part >> bit & 1);
+        valid &= part >> bit & 1 ? set : ~set;
     }
     return valid;
 }
 
-// counts[q * (count + ranges) + tile]: the entries of warp q. What only a fill writes is the rest.
+// The entries of a piece: from `begin` on 32, then 32 after `stride`, and so on.
+struct Piece {
+    i64 row, number, begin, stop, stride; // the number is -1 of a whole row
+};
+DEVICE Piece piece_of(const Cut& cut, const O* indptr, i64 v) {
+    const bool whole = v >= cut.first[cut.split];
+    if (whole) {
+        const i64 row = cut.order[cut.split + v - cut.first[cut.split]];
+        return {row, -1, (i64)indptr[row], (i64)indptr[row + 1], WARP};
+    }
+    const i64 s = lower_bound(cut.first, cut.split + 1, v + 1) - 1, row = cut.order[s];
+    const i64 shares = cut.first[s + 1] - cut.first[s], share = v - cut.first[s];
+    return {row, v, (i64)indptr[row] + WARP * share, (i64)indptr[row + 1], WARP * shares};
+}
+
+// visit(p, there, column, place) for the entries p of a piece and the codes of their columns. All lanes
+// call, and visit together.
+template <class Visit>
+DEVICE void for_entries(const Piece& piece, const I* indices, const u32* code, Visit visit) {
+    for (i64 e = piece.begin + lane_id(); e - lane_id() < piece.stop; e += piece.stride * BATCH) {
+        I column[BATCH];
+        u32 place[BATCH];
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) {
+            const i64 p = e + piece.stride * j;
+            column[j] = p < piece.stop ? indices[p] : (I)0;
+        }
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) place[j] = code[column[j]];
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) {
+            const i64 p = e + piece.stride * j;
+            visit(p, p < piece.stop, column[j], place[j]);
+        }
+    }
+}
+
+// What a fill writes, of the warp whose sections begin at ends[0], ends[1], ...
+struct Out {
+    const u32* ends;
+    u32* entries;
+    A* values;
+
+    __device__ __forceinline__ u32 groups(i64 section) const {
+        return ends[section + 1] - ends[section];
+    }
+    __device__ __forceinline__ i64 at(i64 section, u32 group) const {
+        return (i64)ends[section] + place_of(group, groups(section));
+    }
+    // Entry k of `all` that one row has in the packs of a section, of which `before` are others'.
+    __device__ __forceinline__ void pack(i64 section, u32 before, u32 k, u32 all, u32 slot,
+                                         u32 place) const {
+        u16* half = (u16*)entries + 8 * at(section, before + k / PACKED);
+        half[1 + k % PACKED] = (u16)place;
+        if (k % PACKED == 0) {
+            const u32 held = all - k < PACKED ? all - k : PACKED;
+            half[0] = (u16)(held << SLOT_BITS | slot);
+            for (u32 none = held; none < PACKED; none++) half[1 + none] = 0;
+        }
+    }
+    __device__ __forceinline__ void single(i64 section, u32 k, u32 entry, A value) const {
+        const i64 to = SINGLES * at(section, k / SINGLES) + k % SINGLES;
+        entries[to] = entry;
+        if (!ISO) values[to] = value;
+    }
+};
+
+// Write the entries of a piece, which have been counted.
+DEVICE void place_piece(const Cut& cut, const Piece& piece, u32 slot, const I* indices, const A* a,
+                        Cursor* cursors, const Out& out) {
+    for_entries(piece, indices, cut.code, [&](i64 p, bool there, I column, u32 code) {
+        const u32 part = code >> 16, place = code & 0xffff;
+        const u32 same = lanes_of(part, (u32)cut.parts() - 1, warp_ballot(there));
+        const u32 below = __popc(same & lanes_below());
+        if (there) {
+            const Cursor cursor = cursors[part];
+            const u32 k = cursor.placed + below, packed = cut.packed(part, cursor.here);
+            const u32 in_range = (u32)(column - (part - cut.count) * cut.span);
+            const u32 entry = slot << COLUMN_BITS | (part < cut.count ? place << 2 : in_range);
+            if (k < packed)
+                out.pack(2 * part, cursor.packs, k, packed, slot, place);
+            else
+                out.single(cut.singles_of(part), cursor.singles + k - packed, entry,
+                           ISO ? (A)0 : a[p]);
+        }
+        warp_sync();
+        if (there && below == 0) cursors[part].placed += __popc(same);
+        warp_sync();
+    });
+}
+
+// counts[sections * q + ...]: the groups of warp q in each section. What only a fill writes is the rest.
 template <bool FILL>
-DEVICE void build(const O* indptr, const I* indices, const A* a, const u32* code, const R* order,
-                  const i64* first, i64 split, i64 pieces, i64 blocks, i64 slots, i64 count,
-                  i64 ranges, i64 span, u32* counts, const u32* ends, u32* entries, A* values,
-                  int* targets) {
-    extern __shared__ u32 cursors[];
+DEVICE void build(const O* indptr, const I* indices, const A* a, const Cut& cut, u32* counts,
+                  const u32* ends, u32* entries, A* values, int* targets) {
+    extern __shared__ Cursor pool[];
     const int lane = lane_id();
-    const i64 warps = blocks * WARPS, q = thread_id() >> 5, parts = count + ranges;
-    u32* cursor = cursors + threadIdx.x / WARP * parts;
+    const i64 warps = cut.warps(), q = thread_id() >> 5, parts = cut.parts(),
+              sections = cut.sections();
+    Cursor* cursors = pool + warp_id() * parts;
     if (q >= warps) return;
-    for (i64 b = lane; b < parts; b += 32) cursor[b] = 0;
+    const Out out = {ends + q * sections, entries, values};
+    for (i64 b = lane; b < parts; b += WARP) cursors[b] = {0, 0, 0, 0};
     warp_sync();
-    const i64 dealt = q % WARPS * blocks + q / WARPS, cut = first[split];
-    for (i64 slot = 0; slot < slots; slot++) {
+    const i64 dealt = q % WARPS * cut.blocks + q / WARPS;
+    for (i64 slot = 0; slot < cut.slots; slot++) {
         const i64 v = slot * warps + (slot & 1 ? warps - 1 - dealt : dealt);
-        if (v >= pieces) {
-            if (FILL && lane == 0) targets[q * slots + slot] = -1;
+        int* target = targets + q * cut.slots + slot;
+        if (v >= cut.pieces) {
+            if (FILL && lane == 0) *target = -1;
             continue;
         }
-        const i64 s = v < cut ? lower_bound(first, split + 1, v + 1) - 1 : split + v - cut;
-        const i64 shares = v < cut ? first[s + 1] - first[s] : 1,
-                  share = v < cut ? v - first[s] : 0;
-        const i64 row = order[s], stop = indptr[row + 1];
-        if (FILL && lane == 0) targets[q * slots + slot] = v < cut ? (int)(-2 - v) : (int)row;
-        for (i64 e = (i64)indptr[row] + 32 * share; e < stop; e += 32 * shares * BATCH) {
-            I column[BATCH];
-            u32 at[BATCH];
-#pragma unroll
-            for (int j = 0; j < BATCH; j++) {
-                i64 p = e + 32 * shares * j + lane;
-                column[j] = p < stop ? indices[p] : (I)0;
-            }
-#pragma unroll
-            for (int j = 0; j < BATCH; j++) at[j] = code[column[j]];
-#pragma unroll
-            for (int j = 0; j < BATCH; j++) {
-                const i64 p = e + 32 * shares * j + lane;
-                const u32 valid = warp_ballot(p < stop), tile = at[j] >> 16;
-                const u32 same = lanes_of(tile, (u32)parts - 1, valid);
-                const u32 below = __popc(same & lanes_below());
-                if (p < stop) {
-                    const u32 before = cursor[tile];
-                    if (FILL) {
-                        const i64 to =
-                            (i64)ends[q * parts + tile] * STEP + place_of(before + below);
-                        const u32 in_tile = (at[j] & 0xffff) << 2,
-                                  in_range = (u32)(column[j] - (tile - count) * span);
-                        entries[to] =
-                            (u32)slot << COLUMN_BITS | (tile < count ? in_tile : in_range);
-                        if (!ISO) values[to] = a[p];
-                    }
-                }
-                warp_sync();
-                if (p < stop && below == 0) cursor[tile] += __popc(same);
-                warp_sync();
-            }
+        const Piece piece = piece_of(cut, indptr, v);
+        if (FILL && lane == 0) *target = (int)(piece.number < 0 ? piece.row : -2 - piece.number);
+        for_entries(piece, indices, cut.code, [&](i64, bool there, I, u32 code) {
+            if (there) atomicAdd(&cursors[code >> 16].here, 1u);
+        });
+        warp_sync();
+        if (FILL) place_piece(cut, piece, (u32)slot, indices, a, cursors, out);
+        for (i64 b = lane; b < parts; b += WARP) {
+            const Cursor c = cursors[b];
+            const u32 packed = cut.packed(b, c.here);
+            cursors[b] = {0, 0, c.packs + (packed + PACKED - 1) / PACKED,
+                          c.singles + c.here - packed};
         }
+        warp_sync();
     }
-    if (!FILL) {
-        for (i64 b = lane; b < parts; b += 32) counts[q * parts + b] = cursor[b];
-        return;
-    }
-    // what fills the last steps up goes to a place of its own
-    for (i64 b = 0; b < parts; b++) {
-        const i64 start = (i64)ends[q * parts + b] * STEP,
-                  end = (i64)ends[q * parts + b + 1] * STEP;
-        for (i64 p = cursor[b] + lane; p < end - start; p += 32) {
-            entries[start + place_of(p)] = (u32)slots << COLUMN_BITS;
-            if (!ISO) values[start + place_of(p)] = (A)0;
+    for (i64 b = lane; b < parts; b += WARP) {
+        const Cursor c = cursors[b];
+        const i64 section = cut.singles_of(b);
+        const u32 groups = (c.singles + SINGLES - 1) / SINGLES;
+        if (!FILL) {
+            if (b < cut.count) counts[q * sections + section - 1] = c.packs;
+            counts[q * sections + section] = groups;
+            continue;
         }
+        // what fills the last group up goes to a place of its own
+        for (u32 k = c.singles; k < groups * SINGLES; k++)
+            out.single(section, k, (u32)cut.slots << COLUMN_BITS, (A)0);
     }
 }
 
@@ -101,16 +202,16 @@ extern "C" __global__ void __launch_bounds__(256)
     tiles_count(const O* indptr, const I* indices, const u32* code, const R* order,
                 const i64* first, i64 split, i64 pieces, i64 blocks, i64 slots, i64 count,
                 i64 ranges, i64 span, u32* counts) {
-    build<false>(indptr, indices, nullptr, code, order, first, split, pieces, blocks, slots, count,
-                 ranges, span, counts, nullptr, nullptr, nullptr, nullptr);
+    const Cut cut = {code, order, first, split, pieces, blocks, slots, count, ranges, span};
+    build<false>(indptr, indices, nullptr, cut, counts, nullptr, nullptr, nullptr, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
     tiles_fill(const O* indptr, const I* indices, const A* a, const u32* code, const R* order,
                const i64* first, i64 split, i64 pieces, i64 blocks, i64 slots, i64 count,
                i64 ranges, i64 span, const u32* ends, u32* entries, A* values, int* targets) {
-    build<true>(indptr, indices, a, code, order, first, split, pieces, blocks, slots, count, ranges,
-                span, nullptr, ends, entries, values, targets);
+    const Cut cut = {code, order, first, split, pieces, blocks, slots, count, ranges, span};
+    build<true>(indptr, indices, a, cut, nullptr, ends, entries, values, targets);
 }
 
 // The entries of the rows that are in no tile: those of SLICE rows side by side, as many steps as
