@@ -169,6 +169,28 @@ def test_groups_waste_few_bytes(tiled: None) -> None:
 
 
 @shimmed
+def test_lanes_load_from_different_banks(tiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The k-th entries of 32 packs are loaded together: by chance 3.5 would lie in one bank."""
+    monkeypatch.setattr(tiles, "shared_memory", lambda device: 16_000)
+    S = skewed(600, 1400, 150_000, np.float32)
+    A = sg.Matrix.from_scipy(S).pattern()
+    made = tiles.prepare(A)
+    assert made is not None
+    packs, _ = groups_of(made)
+    ends = made.held[2][:-1].astype(np.int64).reshape(*packs.shape[:1], -1)
+    halves = made.held[0].view(np.uint16).reshape(-1, 8)
+    most = []
+    for first, count in zip(ends[:, : 2 * made.number : 2].flat, packs.flat, strict=True):
+        held = halves[first : first + count, 0] >> 10
+        assert ((held >= 5) & (held <= 7)).all()
+        for step in range(0, count // 32 * 32, 32):
+            for k in range(1, 8):
+                places = np.unique(halves[first + step : first + step + 32, k])
+                most.append(np.bincount(places % 32).max())
+    assert len(most) > 500 and np.mean(most) < 2.5
+
+
+@shimmed
 @pytest.mark.parametrize("iso", [False, True])
 def test_what_tiles_read_is_written(
     iso: bool, tiled: None, monkeypatch: pytest.MonkeyPatch

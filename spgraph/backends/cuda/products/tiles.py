@@ -71,6 +71,8 @@ WINDOW = 1 << 19
 ENTRIES, COLUMNS = 1 << 22, 1 << 15
 # the most tiles and ranges, so that the cursors of two warps, of so many bytes each, fit 48 kB
 MOST_TILES, MOST_RANGES, CURSOR, BUILDING = 1280, 256, 16, 48 << 10
+# as in kernels/tiles_build.cu: threads of a block that orders packs, and of a section
+SPREADERS, TEAM = 128, 8
 # the most entries, so that their groups are counted in 32 bits
 MOST_ENTRIES = 15 << 30
 # the fewest entries of a piece of a row; a warp's share is at least so many of the longest pieces
@@ -256,7 +258,8 @@ def _fresh(A: Matrix) -> float:
 def _fill(
     A: Matrix, walk: tuple[Array | int, ...], warps: int, slots: int, count: int, ranges: int
 ) -> tuple[Array, ...]:
-    """The arrays that the struct Tiles points to, in its order: two passes over the entries.
+    """The arrays that the struct Tiles points to, in its order: two passes over the entries, and
+    one over the packs.
 
     `walk` is what both kernels take behind A; each of the `warps` has `slots` rows and counts the
     groups of two sections of `count` tiles each, and of one of `ranges` ranges each.
@@ -277,6 +280,11 @@ def _fill(
     targets = xp.empty(warps * slots, np.int32)
     filled = A._indptr, A._indices, A._values, *walk, ends, entries, values, targets
     fill(grid, block, filled, shared_mem=shared)
+    if A.iso:
+        threads = TEAM * warps * count
+        spread = jit.kernel("tiles_build", "tiles_spread", text)
+        packs = warps, count, 2 * count + ranges, ends, entries
+        spread((-(-threads // SPREADERS),), (SPREADERS,), packs)
     return entries, values, ends, targets
 
 

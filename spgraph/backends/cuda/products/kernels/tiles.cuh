@@ -16,7 +16,8 @@
 // values, nor in ranges. The packs of a warp in a tile are one section of its groups, and its single
 // entries the next, each sorted by row. Lanes have equal shares of a section, every lane consecutive
 // rows, so that a lane adds a row up in registers, and looks to its neighbours only at the end; groups
-// of a step, one of each lane, lie side by side.
+// of a step, one of each lane, lie side by side, and the entries of each pack are ordered so that lanes
+// load from different banks of shared memory (tiles_spread in tiles_build.cu).
 
 constexpr int WARPS = 32, SINGLES = 4;
 // as in tiles_build.cu; a pack of fewer entries than FEWEST would be longer than single ones

@@ -214,6 +214,56 @@ extern "C" __global__ void __launch_bounds__(256)
     build<true>(indptr, indices, a, cut, nullptr, ends, entries, values, targets);
 }
 
+// Threads of a block of tiles_spread, and of a section; banks of shared memory.
+constexpr int SPREADERS = 128, TEAM = 8;
+constexpr u32 BANKS = 32;
+
+// Order the entries of each pack of a step, so that what the lanes load together lies in different banks
+// of shared memory: pack after pack, two entries change places where fewer packs before have others in
+// the same banks then. loads[k * BANKS + bank]: how many have their k-th entry in a bank.
+DEVICE void spread(Quad* step, u32 packs, u8 (&loads)[PACKED * BANKS][SPREADERS]) {
+    const auto load = [&](u32 k, u32 place) -> u8& {
+        return loads[k * BANKS + place % BANKS][threadIdx.x];
+    };
+    for (u32 b = 0; b < PACKED * BANKS; b++) loads[b][threadIdx.x] = 0;
+#pragma unroll 1
+    for (u32 lane = 0; lane < packs; lane++) {
+        Quad pack = step[lane];
+        const u32 held = (pack.x[0] & 0xffff) >> SLOT_BITS;
+        u32 place[PACKED];
+#pragma unroll
+        for (int k = 0; k < PACKED; k++)
+            place[k] = pack.x[(k + 1) / 2] >> 16 * ((k + 1) % 2) & 0xffff;
+#pragma unroll
+        for (int i = 1; i < PACKED; i++)
+#pragma unroll
+            for (int j = 0; j < i; j++) {
+                const u32 p = place[i], q = place[j];
+                const bool swap = i < held && load(i, q) + load(j, p) < load(i, p) + load(j, q);
+                place[i] = swap ? q : p;
+                place[j] = swap ? p : q;
+            }
+#pragma unroll
+        for (int k = 0; k < PACKED; k++) load(k, place[k])++;
+        pack.x[0] = (pack.x[0] & 0xffff) | place[0] << 16;
+#pragma unroll
+        for (int w = 1; w < 4; w++) pack.x[w] = place[2 * w - 1] | place[2 * w] << 16;
+        step[lane] = pack;
+    }
+}
+
+// TEAM threads for the packs of each warp in each tile, every one with its own steps.
+extern "C" __global__ void __launch_bounds__(SPREADERS)
+    tiles_spread(i64 warps, i64 count, i64 sections, const u32* ends, Quad* entries) {
+    __shared__ u8 loads[PACKED * BANKS][SPREADERS];
+    const i64 team = thread_id() / TEAM;
+    if (team >= warps * count) return;
+    const u32* section = ends + team / count * sections + 2 * (team % count);
+    const u32 packs = section[1] - section[0];
+    for (u32 p = threadIdx.x % TEAM * WARP; p < packs; p += TEAM * WARP)
+        spread(entries + section[0] + p, packs - p < WARP ? packs - p : WARP, loads);
+}
+
 // The entries of the rows that are in no tile: those of SLICE rows side by side, as many steps as
 // the longest has, from first[slice] on. Place k < hubs is that of a streamed column, hubs
 // + k column k; NONE fills up.
