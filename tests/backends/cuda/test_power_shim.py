@@ -171,7 +171,7 @@ def test_groups_waste_few_bytes(tiled: None) -> None:
 @shimmed
 def test_lanes_load_from_different_banks(tiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The k-th entries of 32 packs are loaded together: by chance 3.5 would lie in one bank."""
-    monkeypatch.setattr(tiles, "shared_memory", lambda device: 16_000)
+    monkeypatch.setattr(jit, "shared_memory", lambda device: 16_000)
     S = skewed(600, 1400, 150_000, np.float32)
     A = sg.Matrix.from_scipy(S).pattern()
     made = tiles.prepare(A)
@@ -188,6 +188,30 @@ def test_lanes_load_from_different_banks(tiled: None, monkeypatch: pytest.Monkey
                 places = np.unique(halves[first + step : first + step + 32, k])
                 most.append(np.bincount(places % 32).max())
     assert len(most) > 500 and np.mean(most) < 2.5
+
+
+@shimmed
+@pytest.mark.parametrize("iso", [False, True])
+@pytest.mark.parametrize("single", [False, True])
+def test_other_rows_with_and_without_hubs_in_shared_memory(
+    iso: bool, single: bool, tiled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = np.dtype(np.float32 if single else np.float64)
+    S = skewed(6000, 1400, 60_000, kind)
+    A = sg.Matrix.from_scipy(S)
+    if iso:
+        A, S.data[:] = A.pattern(), 1
+    made = tiles.prepare(A)
+    assert made is not None and made.rest.slices > 50
+    x = np.random.default_rng(3).integers(1, 50, 1400).astype(kind)
+    ring = semirings.plus_second if iso else semirings.plus_times
+    typed = ring.resolve(A.dtype, kind)
+    with_hubs = tiles._held(made, kind)
+    assert 0 < with_hubs[0] <= made.number * made.width and with_hubs[1:] == (2, 1024)
+    for held in (with_hubs, (0, 40, 128)):
+        monkeypatch.setattr(tiles, "_held", lambda *arguments, held=held: held)
+        found = cuda.pull(A, sg.Vector.from_dense(x), typed, None, False)
+        assert (found.to_numpy(fill=0) == S @ x).all()
 
 
 @shimmed
