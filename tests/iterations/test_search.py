@@ -54,7 +54,7 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
-    for name, value in {"ALONE": 8, "VERTICES": 4, "HEAVY": 20}.items():
+    for name, value in {"ALONE": 8, "LONG": 1, "VERTICES": 4, "HEAVY": 20}.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
     pool.close()
@@ -65,6 +65,18 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
                     check_search(name, case, direction=direction)
     finally:
         pool.close()
+
+
+@pytest.mark.parametrize("case", ["levels", "least parent"])
+def test_long_searches_mark_vertices(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread marks what it visits after some levels; here after the first."""
+    from spgraph.backends.cpu.search import search as module
+
+    monkeypatch.setattr(module, "LONG", 1)
+    monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
+    for name in GRAPHS:
+        for max_depth in (2, 3, 4, None):
+            check_search(name, case, max_depth=max_depth)
 
 
 # what a graph of very many edges has; each case is two searches to compile

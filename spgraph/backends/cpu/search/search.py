@@ -19,6 +19,8 @@ DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 STATE, DEPTH, VISITED, LEAVE, MORE, STAGE = 64, 48, 52, 54, 55, 256
 # frontier edges below which one thread is faster than several with barriers
 ALONE = 65536
+# levels by one thread after which the graph is taken to be long and narrow, as roads are
+LONG = 32
 # vertices of a queue that a thread takes at a time: neighbours in the queue have common neighbours
 VERTICES = 1024
 # the edges of a vertex with more edges than this are divided among all threads
@@ -36,6 +38,7 @@ class Workspace(NamedTuple):
     bitmaps: np.ndarray
     queues: np.ndarray
     stages: np.ndarray
+    marks: np.ndarray
     state: np.ndarray
 
 
@@ -106,7 +109,8 @@ def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
     if work is not None:
         return work
     bitmaps, queues = np.empty((2, words(n)), UINT32), np.empty((2, n), kind)
-    return Workspace(bitmaps, queues, np.empty((threads, STAGE), kind), np.empty(STATE, INT64))
+    stages, marks = np.empty((threads, STAGE), kind), np.empty(32 * words(n), UINT8)
+    return Workspace(bitmaps, queues, stages, marks, np.empty(STATE, INT64))
 
 
 def _graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Any, ...]:
@@ -134,6 +138,11 @@ def _new_graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Any, ...]:
     return *arrays, nonempty, pulled is A and T is not None, findable
 
 
+def _is_least_id(semiring: TypedSemiring | None) -> bool:
+    """Whether a vertex's value is the least of the ids of its parents."""
+    return semiring is not None and semiring.name == "min_secondi"
+
+
 @functools.lru_cache(maxsize=1024)
 def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool) -> str:
     """The preamble of a search."""
@@ -141,9 +150,11 @@ def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool)
     text = preamble.constants(
         VALUES=semiring is not None,
         FIRST=first,
+        LEAST_ID=_is_least_id(semiring),
         ISO=iso,
         TRACE=trace,
         ALONE=ALONE,
+        LONG=LONG,
         VERTICES=VERTICES,
         HEAVY=HEAVY,
         FIRST_HIT=directions.CPU_FIRST_HIT,

@@ -9,10 +9,11 @@
 # push makes queues, pull bitmaps, and each is converted to the other when the direction changes.
 #
 # Named tuples would cost a call 2 us as arguments: the kernel makes them. Preamble: VALUES (False:
-# levels only), FIRST (the first product decides), ISO, TRACE, ALONE (frontier edges below which a
-# level is pushed by thread 0), VERTICES (of a queue that a thread takes at a time), HEAVY (the
-# edges of a vertex with more are divided), multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE,
-# pull_pays, pull_pays_all.
+# levels only), FIRST (the first product decides), LEAST_ID (values are the least ids of parents),
+# ISO, TRACE, ALONE (frontier edges below which a level is pushed by thread 0), LONG (levels that
+# thread 0 runs before it marks vertices), VERTICES (of a queue that a thread takes at a time),
+# HEAVY (the edges of a vertex with more are divided), multiply, add, IDENTITY, TERMINAL,
+# TERMINAL_VALUE, pull_pays, pull_pays_all.
 
 from collections import namedtuple
 
@@ -164,7 +165,7 @@ def join(visited, fresh, first_word, last_word, keep):
 def search(
     thread, threads, sync, indptr, indices, values, t_indptr, t_indices, t_values, nonempty,
     symmetric, findable, level, value, visited, sources, source_values, bitmaps, queues, stages,
-    state, direction, max_depth, trace
+    marks, state, direction, max_depth, trace
 ):  # fmt: skip
     graph = Graph(indptr, indices, values, t_indptr, t_indices, t_values, nonempty, symmetric)
     out = Out(level, value, visited)
@@ -212,7 +213,7 @@ def search(
             if thread == 0:
                 state[DEPTH], state[LEFT], state[OPEN_EDGES] = depth, left, open_edges
                 push_alone(
-                    *(threads, sync, graph, out, queue, fresh_queue, state, direction),
+                    *(threads, sync, graph, out, marks, queue, fresh_queue, state, direction),
                     *(max_depth, trace),
                 )
             barrier(sync, threads)
