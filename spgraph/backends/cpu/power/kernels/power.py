@@ -11,6 +11,8 @@
 # is the same for any number of threads. Behind the n values of u and u2 stands a zero.
 # Preamble: multiply, ISO, SECOND (multiply gives its second operand).
 
+from collections import namedtuple
+
 NORM_NONE, NORM_ONE, NORM_TWO, NORM_MAX = 0, 1, 2, 3
 # words of a cache line
 LINE = 8
@@ -93,20 +95,127 @@ def sum_row(indptr, indices, a, u, i, zero):
     return s
 
 
-# With one hop the second matrix is the first one again. `scale` and `restart` have the length of x
-# (a mask of ones) or are one value for all (mask 0): element i is at i & mask. `starts` and
-# `starts2` are the first rows of the chunks of each matrix, and n. `sums` has two buffers, because
-# an iteration reads the sums of the one before. In the end report = (iterations, last change); the
-# change counts only where tol >= 0.
+# The last hop: the rows of a matrix, and what makes the next iterate of their sums. `scale` and
+# `restart` have the length of x (a mask of ones) or are one value for all (mask 0): element i is at
+# i & mask.
+Hop = namedtuple("Hop", "indptr indices a scale_mask scale restart_mask restart factor keep")
+
+
+@inner
+def write(i, new, scale_mask, scale, target):
+    """Scale element i of the iterate for the next hop; its share of the dangling mass."""
+    by = scale[i & scale_mask]
+    target[i] = new * by
+    return new if by == 0.0 else 0.0
+
+
+@inner
+def sum_chunk(hop, first, last, gathered, shift, target):
+    """Rows first to last where the iterate itself is not wanted; returns their dangling mass."""
+    mass = 0.0
+    for i in range(first, last):
+        y = sum_row(hop.indptr, hop.indices, hop.a, gathered, i, np.uint64(gathered.size - 1))
+        new = hop.factor * y + shift * hop.restart[i & hop.restart_mask]
+        mass += write(i, new, hop.scale_mask, hop.scale, target)
+    return mass
+
+
+@inner
+def step_chunk(hop, first, last, gathered, shift, norm, x, z, target):
+    """Rows first to last: the iterate goes to x, or to z if it has still to be divided by its norm.
+    Returns (the change, the dangling mass, the chunk's part of the norm).
+    """
+    change = mass = size = 0.0
+    for i in range(first, last):
+        y = sum_row(hop.indptr, hop.indices, hop.a, gathered, i, np.uint64(gathered.size - 1))
+        new = hop.factor * y + hop.keep * x[i] + shift * hop.restart[i & hop.restart_mask]
+        if norm == NORM_NONE:
+            change += abs(new - x[i])
+            x[i] = new
+            mass += write(i, new, hop.scale_mask, hop.scale, target)
+        else:
+            z[i] = new
+            if norm == NORM_ONE:
+                size += abs(new)
+            elif norm == NORM_TWO:
+                size += new * new
+            else:
+                size = max(size, abs(new))
+    return change, mass, size
+
+
+@inner
+def norm_of(sums, norm, chunks):
+    """The norm out of the chunks' parts; 1 for a zero vector, which stays zero."""
+    size = largest(sums, SIZE, chunks) if norm == NORM_MAX else total(sums, SIZE, chunks)
+    if norm == NORM_TWO:
+        size = math.sqrt(size)
+    return size if size > 0.0 else 1.0
+
+
+@inner
+def divide_chunk(hop, first, last, size, x, z, target):
+    """Divide the new iterate by its norm; returns (the change, the dangling mass)."""
+    change = mass = 0.0
+    for i in range(first, last):
+        new = z[i] / size
+        change += abs(new - x[i])
+        x[i] = new
+        mass += write(i, new, hop.scale_mask, hop.scale, target)
+    return change, mass
+
+
+@inner
+def first_hop(
+    thread, threads, sync, ticket, step, indptr, indices, a, scale_mask, scale, starts, source, to
+):  # fmt: skip
+    """The first of two hops: to[i] = the sum over row i of `source`, times a scale."""
+    chunks = starts.size - 1
+    while True:
+        poll(sync)
+        chunk = next_chunk(ticket, step, thread, threads, chunks)
+        if chunk == chunks:
+            break
+        for i in range(starts[chunk], starts[chunk + 1]):
+            y = sum_row(indptr, indices, a, source, i, np.uint64(source.size - 1))
+            to[i] = y * scale[i & scale_mask]
+    barrier(sync, threads)
+
+
+@inner
+def last_hop(
+    thread, threads, sync, ticket, step, hop, starts, gathered, shift, norm, tracked, x, z, target,
+    sums
+):  # fmt: skip
+    """The hop that makes the next iterate, with what it leaves in `sums`."""
+    chunks = starts.size - 1
+    while True:
+        poll(sync)
+        chunk = next_chunk(ticket, step, thread, threads, chunks)
+        if chunk == chunks:
+            break
+        first, last = starts[chunk], starts[chunk + 1]
+        if tracked:
+            change, mass, size = step_chunk(hop, first, last, gathered, shift, norm, x, z, target)
+            sums[CHANGE, chunk], sums[SIZE, chunk] = change, size
+        else:
+            mass = sum_chunk(hop, first, last, gathered, shift, target)
+        sums[DANGLING, chunk] = mass
+    barrier(sync, threads)
+
+
+# With one hop the second matrix is the first one again. `starts` and `starts2` are the first rows
+# of the chunks of each matrix, and n. `sums` has two buffers, because an iteration reads the sums
+# of the one before. In the end report = (iterations, last change); the change counts only where tol
+# >= 0.
 @kernel
 def power(
     thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
     indices2, a2, scale2_mask, scale2, starts, starts2, x, z, u, u2, sums, factor, keep, teleport,
     dangling, restart_mask, restart, tol, max_iter, report,
 ):  # fmt: skip
-    n = x.size
+    hop = Hop(indptr2, indices2, a2, scale_mask, scale, restart_mask, restart, factor, keep)
     chunks = starts2.size - 1
-    first_chunks = starts.size - 1
     # the iterate of each iteration is wanted for its change, or for the next one; else x is neither
     # read nor written before the last iteration: 16 of 56 bytes for a row of four entries
     tracked = norm != NORM_NONE or tol >= 0.0 or keep != 0.0
@@ -115,82 +224,35 @@ def power(
     for chunk in range(begin, end):
         mass = 0.0
         for i in range(starts2[chunk], starts2[chunk + 1]):
-            u[0, i] = x[i] * scale[i & scale_mask]
-            mass += x[i] if scale[i & scale_mask] == 0.0 else 0.0
+            mass += write(i, x[i], scale_mask, scale, u[0])
         sums[1, DANGLING, chunk] = mass
     barrier(sync, threads)
     for iteration in range(max_iter):
         now = sums[iteration & 1]
-        source = u[iteration & 1]
-        target = u[1 - (iteration & 1)]
-        gathered = u2 if hops == 2 else source
+        gathered, target = u[iteration & 1], u[1 - (iteration & 1)]
         shift = teleport
         if dangling != 0.0:
             shift += dangling * total(sums[1 - (iteration & 1)], DANGLING, chunks)
         if hops == 2:
             step = begin_step(ticket, step, thread)
-            while True:
-                poll(sync)
-                chunk = next_chunk(ticket, step, thread, threads, first_chunks)
-                if chunk == first_chunks:
-                    break
-                for i in range(starts[chunk], starts[chunk + 1]):
-                    y = sum_row(indptr, indices, a, source, i, np.uint64(n))
-                    u2[i] = y * scale2[i & scale2_mask]
-            barrier(sync, threads)
+            first_hop(
+                *(thread, threads, sync, ticket, step, indptr, indices, a, scale2_mask, scale2),
+                *(starts, gathered, u2),
+            )
+            gathered = u2
         step = begin_step(ticket, step, thread)
-        while True:
-            poll(sync)
-            chunk = next_chunk(ticket, step, thread, threads, chunks)
-            if chunk == chunks:
-                break
-            change = mass = size = 0.0
-            if not tracked and iteration < max_iter - 1:
-                for i in range(starts2[chunk], starts2[chunk + 1]):
-                    y = sum_row(indptr2, indices2, a2, gathered, i, np.uint64(n))
-                    new = factor * y + shift * restart[i & restart_mask]
-                    by = scale[i & scale_mask]
-                    mass += new if by == 0.0 else 0.0
-                    target[i] = new * by
-                now[DANGLING, chunk] = mass
-                continue
-            for i in range(starts2[chunk], starts2[chunk + 1]):
-                y = sum_row(indptr2, indices2, a2, gathered, i, np.uint64(n))
-                new = factor * y + keep * x[i] + shift * restart[i & restart_mask]
-                if norm == NORM_NONE:
-                    by = scale[i & scale_mask]
-                    change += abs(new - x[i])
-                    mass += new if by == 0.0 else 0.0
-                    x[i] = new
-                    target[i] = new * by
-                else:
-                    z[i] = new
-                    if norm == NORM_ONE:
-                        size += abs(new)
-                    elif norm == NORM_TWO:
-                        size += new * new
-                    else:
-                        size = max(size, abs(new))
-            now[CHANGE, chunk] = change
-            now[DANGLING, chunk] = mass
-            now[SIZE, chunk] = size
-        barrier(sync, threads)
+        wanted = tracked or iteration == max_iter - 1
+        last_hop(
+            *(thread, threads, sync, ticket, step, hop, starts2, gathered, shift, norm),
+            *(wanted, x, z, target, now),
+        )
         if norm != NORM_NONE:
-            size = largest(now, SIZE, chunks) if norm == NORM_MAX else total(now, SIZE, chunks)
-            if norm == NORM_TWO:
-                size = math.sqrt(size)
-            size = size if size > 0.0 else 1.0  # a zero vector stays zero
+            size = norm_of(now, norm, chunks)
             for chunk in range(begin, end):
-                change = mass = 0.0
-                for i in range(starts2[chunk], starts2[chunk + 1]):
-                    new = z[i] / size
-                    by = scale[i & scale_mask]
-                    change += abs(new - x[i])
-                    mass += new if by == 0.0 else 0.0
-                    x[i] = new
-                    target[i] = new * by
-                now[CHANGE, chunk] = change
-                now[DANGLING, chunk] = mass
+                change, mass = divide_chunk(
+                    hop, starts2[chunk], starts2[chunk + 1], size, x, z, target
+                )
+                now[CHANGE, chunk], now[DANGLING, chunk] = change, mass
             barrier(sync, threads)
         change = total(now, CHANGE, chunks)
         if thread == 0:
