@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import importlib
+import itertools
 from typing import Any
 
 import cuda_host_shim
@@ -154,6 +155,28 @@ def groups_of(made: tiles.Tiles) -> tuple[np.ndarray, np.ndarray]:
     sections = np.diff(ends).reshape(blocks * tiles.WARPS, -1)
     assert ends[0] == 0 and made.held[0].size == (ends[-1] + tiles.SPARE) * tiles.SINGLES
     return sections[:, : 2 * count : 2], sections[:, 1 : 2 * count : 2]
+
+
+@shimmed
+@pytest.mark.parametrize("iso", [False, True])
+def test_a_row_ends_in_one_lane(iso: bool, tiled: None) -> None:
+    """Rows ascend along a lane and from lane to lane, so that no two lanes add to one at a time."""
+    A = sg.Matrix.from_scipy(skewed(300, 1400, 200_000, np.float32))
+    made = tiles.prepare(A.pattern() if iso else A)
+    assert made is not None
+    ends, words = made.held[2].astype(np.int64), made.held[0].reshape(-1, tiles.SINGLES)
+    sections = 2 * made.number + int(made.words[4])
+    long = 0
+    for section, (first, end) in enumerate(itertools.pairwise(ends)):
+        groups = words[first:end]
+        lane_by_lane = np.concatenate([groups[lane::32] for lane in range(32)])
+        if section % sections < 2 * made.number and section % sections % 2 == 0:
+            rows = lane_by_lane[:, :1] & 1023
+        else:
+            rows = lane_by_lane >> 22
+        assert (np.diff(rows.ravel().astype(int)) >= 0).all()
+        long += end - first > 64
+    assert long > 20
 
 
 @shimmed
