@@ -30,6 +30,7 @@ class Arithmetic:
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
+    __pandas_priority__ = 10_000  # by which pandas leaves `series * A` to the Matrix
 
     def __add__(self, other: Self | Scalar | SparseArray) -> Self:
         return combine("plus", self, other, union=True)
@@ -330,7 +331,7 @@ def product(x: Any, y: Any) -> Any:
         if is_array(array):
             if isinstance(other, Vector):
                 return _vector_by_array(other, array, array is x)
-            if array.ndim != 1:
+            if getattr(array, "ndim", 1) != 1:  # a column of Arrow does not say
                 return operations.mxm(x, y)
             return operations.mxv(x, y) if array is y else operations.vxm(x, y)
         if not hasattr(array, "tocsr") and not is_tensor(array):

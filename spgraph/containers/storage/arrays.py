@@ -15,7 +15,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from spgraph import cache_folder, late_imports
-from spgraph.containers.storage.masked import refuse_masked, refuse_masked_parts
+from spgraph.containers.storage.columns import array_of, array_of_list, is_column, is_tabular
+from spgraph.containers.storage.masked import refuse_masked
 from spgraph.errors import BackendMismatch, BackendUnavailable, DomainMismatch
 
 P = ParamSpec("P")
@@ -75,10 +76,11 @@ def array_module(array: Array) -> ModuleType:
 
 
 def is_array(given: Any) -> bool:
-    """Whether it is a dense array: of NumPy, of CuPy, or of another library, such as PyTorch or
-    JAX, that offers its memory.
+    """Whether it is a dense array: of NumPy, of CuPy, of another library, such as PyTorch or JAX,
+    that offers its memory, or a column of pandas, polars or Arrow.
     """
-    return isinstance(given, np.ndarray) or is_cuda(given) or is_foreign(given)
+    known = isinstance(given, np.ndarray) or is_cuda(given)
+    return known or is_foreign(given) or is_column(given)
 
 
 def is_foreign(given: Any) -> bool:
@@ -88,7 +90,7 @@ def is_foreign(given: Any) -> bool:
     kind = type(given)
     if kind is np.ndarray or hasattr(kind, "tocsr"):
         return False
-    if isinstance(given, np.ndarray | np.generic) or is_cuda(given):
+    if isinstance(given, np.ndarray | np.generic) or is_cuda(given) or is_tabular(given):
         return False
     offers = hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__")
     return offers and not is_sparse_tensor(given)
@@ -110,24 +112,25 @@ def is_instance(given: Any, library: str, name: str) -> bool:
 
 def as_array(name: str, given: Any) -> Any:
     """`given` as an array of NumPy, or of CuPy if it lies on a GPU, without a copy where it is an
-    array already. DomainMismatch for a masked array and for what cannot be shared, such as tensors
-    that require gradients."""
+    array already. DomainMismatch for a masked array, a column with missing values, integers that
+    NumPy rounds beside floats, and what cannot be shared, such as tensors that require gradients.
+    """
     if type(given) is np.ndarray:  # the common cases
         return given
     if type(given) in (list, tuple):
-        made = np.asarray(given)
-        if made.ndim > 1 or made.dtype.kind in "bfO":
-            refuse_masked_parts(name, given, made)
-        return made
+        return array_of_list(name, given)
     refuse_masked(name, given)
     if is_cuda(given):
         return given
+    if is_tabular(given):
+        return array_of(name, given)
     return _shared(name, given) if is_foreign(given) else np.asarray(given)
 
 
 def _shared(name: str, given: Any) -> Array:
     """The memory of an array of another library, as an array of NumPy or CuPy."""
     by_dlpack = hasattr(type(given), "__dlpack__")
+    named = f"{type(given).__name__} of {getattr(given, 'dtype', 'unknown type')}"
     try:
         place = int(given.__dlpack_device__()[0]) if by_dlpack else min(_CUDA)
         if place in _HOST:
@@ -140,16 +143,12 @@ def _shared(name: str, given: Any) -> Array:
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
         raise DomainMismatch(
             f"{name}: expected an array that shares its memory, of bool, integers or floats of 32 "
-            f"or 64 bits, got {_named(given)}: {error}; convert it, or detach it from gradients"
+            f"or 64 bits, got {named}: {error}; convert it, or detach it from gradients"
         ) from error
     raise BackendMismatch(
         f"{name}: expected an array in the memory of the host or of a CUDA device, got "
-        f"{_named(given)} on a device of DLPack's type {place}; move it to one of them"
+        f"{named} on a device of DLPack's type {place}; move it to one of them"
     )
-
-
-def _named(given: Any) -> str:
-    return f"{type(given).__name__} of {getattr(given, 'dtype', 'unknown type')}"
 
 
 def of_kind(given: Any, made: Array) -> Any:
