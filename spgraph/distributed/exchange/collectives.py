@@ -106,9 +106,7 @@ def reduce_to_owners(
         sparse = placement.map(lambda k, t: t.to_sparse(), found)
         entries = [(t._indices, t._values) for t in sparse]
         pieces = send_to_owners(entries, placement, size, ascending=True)
-        received = placement.map(
-            lambda k, row: [_sparse(sizes[placement.local[k]], *piece) for piece in row], pieces
-        )
+        received = placement.map(lambda k, row: _found(sizes[placement.local[k]], row), pieces)
     else:
         cut = placement.map(lambda k, t: _split(t.to_bitmap(), partition), found)
         values = comm.all_to_all([[piece._values for piece in row] for row in cut])
@@ -136,6 +134,13 @@ def _reduced(on: ModuleType, row: list[Vector], monoid: TypedMonoid) -> Vector:
     return total._conform()
 
 
+def _found(size: int, row: list[tuple[Array, ...]]) -> list[Vector]:
+    """The Vectors of the entries that came from each shard: at least one, but none without entries
+    beside others, for a shard has entries for few others where there are many.
+    """
+    return [_sparse(size, *piece) for piece in row if piece[0].size] or [_sparse(size, *row[0])]
+
+
 def _sparse(size: int, indices: Array, values: Array) -> Vector:
     return Vector._of(size, values, indices=indices.astype(index_dtype(size), copy=False))
 
@@ -153,7 +158,10 @@ def send_to_owners(
     def split(k: int, entry: tuple[Array, ...]) -> list[list[Array]]:
         arrays, bounds = by_owner(entry, partition, ascending)
         cuts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
-        local = [arrays[0][c] - first for c, first in zip(cuts, firsts, strict=True)]
+        local = [arrays[0][c] for c in cuts]
+        for p, ids in enumerate(local):
+            if ids.size:
+                local[p] = ids - firsts[p]
         return [local, *([array[c] for c in cuts] for array in arrays[1:])]
 
     to_send = placement.map(split, entries)
