@@ -26,6 +26,17 @@ def host_mapped(shape: tuple[int, int], array: Array) -> np.ndarray:
     return made
 
 
+def _ended(arrays: Sequence[Array]) -> bool:
+    """Whether all that the current streams of the arrays' devices were given is done; raises where
+    a kernel has failed.
+    """
+    ended = True
+    for array in filter(is_cuda, arrays):
+        with array.device:
+            ended = bool(import_cupy().cuda.get_current_stream().done) and ended
+    return ended
+
+
 def wait_for_counts(
     host_counters: np.ndarray,
     rounds: Sequence[int],
@@ -33,15 +44,19 @@ def wait_for_counts(
     communicator: Communicator,
 ) -> np.ndarray:
     """The counts of the local shards, as soon as their kernels have written all of them, each with
-    the number of its round. There is an array on the device of each.
+    the number of its round. There is an array on the device of each. CommunicationError where
+    kernels end without them.
     """
     marks, looked = np.array([[number & 0xFFFF] for number in rounds]), time.monotonic()
     while ((host_counters & 0xFFFF) != marks).any():
         if time.monotonic() - looked > POLL:
             communicator.check()
-            for array in filter(is_cuda, arrays):
-                with array.device:
-                    _ = import_cupy().cuda.get_current_stream().done  # raises if a kernel failed
+            if _ended(arrays) and ((host_counters & 0xFFFF) != marks).any():
+                found = (host_counters & 0xFFFF).tolist()
+                raise communicator.failure(
+                    f"kernels have ended without the counts of the rounds {list(rounds)}: "
+                    f"host_counters has marks {found}"
+                )
             looked = time.monotonic()
     # the counts are valid only if no collective was aborted whose result the kernels have read
     communicator.check()

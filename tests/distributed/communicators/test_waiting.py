@@ -5,9 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from spgraph.distributed import LocalCommunicator
 from spgraph.distributed.communicators import messages, timeouts
+from spgraph.distributed.exchange.host_counters import wait_for_counts
+from spgraph.errors import CommunicationError
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
@@ -36,3 +40,14 @@ def test_who_waits_for_long_sleeps(seconds: float, monkeypatch: pytest.MonkeyPat
     else:
         assert set(pauses) == {messages.PAUSE}
         assert sum(pauses) == pytest.approx(seconds - messages.YIELDING, abs=0.01)
+
+
+def test_kernels_that_end_without_their_counts_are_an_error() -> None:
+    """Nobody waits for ever for what no kernel will write: here that of shard 1 in round 3."""
+    counters, arrays = np.zeros((2, 4), np.int64), [np.zeros(1)] * 2
+    counters[0] = 5 << 16 | 3
+    comm = LocalCommunicator(2)
+    with pytest.raises(CommunicationError, match=r"counts of the rounds \[3, 3\].*\[0, 0, 0, 0\]"):
+        wait_for_counts(counters, [3, 3], arrays, comm)
+    counters[1] = 7 << 16 | 3
+    assert wait_for_counts(counters, [3, 3], arrays, comm).tolist() == [[5] * 4, [7] * 4]
