@@ -177,5 +177,6 @@ def _lengths_of_cupy(graph: Array, copy: bool) -> Array:
         raise ValueError("graph should be a square array")
     xp = array_module(graph)
     dense = xp.array(graph, np.float64, copy=copy, order="C")
-    dense[xp.isclose(dense, 0.0) | xp.isnan(dense) | xp.isinf(dense)] = np.inf
+    # CuPy counts flags that are an index in a C int, and raises OverflowError from 2**31 on
+    xp.copyto(dense, np.inf, where=xp.isclose(dense, 0.0) | xp.isnan(dense) | xp.isinf(dense))
     return dense

@@ -270,9 +270,10 @@ def _fastest(csgraph: Any, indices: Any) -> str:
         dense = csgraph if is_gpu(csgraph) else np.asarray(csgraph)
         if dense.ndim != 2:
             raise ValueError("graph should have two dimensions")
-        edges = dense[abs(dense) < np.inf]
-        edges = edges[edges != 0]
-        n, count = dense.shape[0], edges.size
+        is_edge = (abs(dense) < np.inf) & (dense != 0)
+        # not dense[is_edge]: CuPy raises OverflowError for an index of 2**31 flags
+        n, count = dense.shape[0], int(is_edge.sum())
+        edges = array_module(dense).where(is_edge, dense, 0)
     if indices is None and count >= n * n / 4:
         return "FW"
     return "J" if bool((edges < 0).any()) else "D"

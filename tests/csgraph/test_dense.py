@@ -11,8 +11,11 @@ from csgraph_cases import SIGNED, check_paths, graphs, rows_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csgraph as theirs
+from two_devices import CudaArray, on, two_devices  # noqa: F401
 
 import spgraph.csgraph as ours
+from spgraph.csgraph.all_pairs import _lengths
+from spgraph.csgraph.paths import _fastest
 from tests.csgraph.test_traversals import same
 
 NAN, INF = np.nan, np.inf
@@ -261,3 +264,25 @@ def test_zeros_that_fill_blocks_are_no_edges(blocksize: tuple[int, int]) -> None
     assert ours.connected_components(graph, directed=False)[0] == 4
     assert np.isinf(ours.dijkstra(graph)).sum() == 12
     assert np.array_equal(graph.toarray(), dense) and graph.blocksize == blocksize
+
+
+def test_flags_of_a_dense_graph_on_a_gpu_are_no_index(
+    two_devices: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CuPy counts those in a C int, and raises OverflowError from 46,341 vertices on."""
+
+    def refusing(method: Any) -> Any:
+        def run(self: Any, at: Any, *value: Any) -> Any:
+            if getattr(at, "dtype", np.dtype(int)).kind == "b":
+                raise OverflowError
+            return method(self, at, *value)
+
+        return run
+
+    for name in ("__getitem__", "__setitem__"):
+        monkeypatch.setattr(CudaArray, name, refusing(getattr(CudaArray, name)))
+    for graph in (DENSE["float"], -DENSE["float"], DENSE["holes"], DENSE["full"], DENSE["empty"]):
+        given = on(0, graph.astype(float))
+        np.testing.assert_array_equal(_lengths(given, True).get(), _lengths(graph, True))
+        for indices in (None, [0]):
+            assert _fastest(given, indices) == _fastest(graph.astype(float), indices)

@@ -198,7 +198,10 @@ class Cupy(types.ModuleType):
             return on(_DEVICES[-1], host(value).copy())  # a copy between GPUs
         return on(_DEVICES[-1], np.array(value, dtype))
 
-    array = asarray
+    @staticmethod
+    def array(value: Any, dtype: Any = None, copy: bool = True, order: str = "K") -> Any:
+        found = Cupy.asarray(value, dtype)
+        return on(found.number, np.array(host(found), order=order)) if copy else found
 
     @staticmethod
     def asnumpy(value: Any) -> Any:
