@@ -176,11 +176,12 @@ def streams(two_devices: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[set[
     def wait() -> None:
         Watched.busy = False
 
-    monkeypatch.setattr(cuda_host_shim.HostKernel, "__call__", busy(launch))
-    monkeypatch.setattr(stand_in, "called", busy(called))
-    monkeypatch.setattr(sys.modules["cupy"].cuda.get_current_stream(), "synchronize", wait)
     Watched.busy, Watched.found = False, set()
-    yield Watched.found
+    with monkeypatch.context() as patch:  # undone before `two_devices` undoes its own
+        patch.setattr(cuda_host_shim.HostKernel, "__call__", busy(launch))
+        patch.setattr(stand_in, "called", busy(called))
+        patch.setattr(sys.modules["cupy"].cuda.get_current_stream(), "synchronize", wait)
+        yield Watched.found
     Watched.busy = False
 
 

@@ -293,17 +293,18 @@ def asked(two_devices: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[s
         return ufunc(self, function, *given, **more)
 
     forget_kernels()
-    monkeypatch.setattr(stand_in, "called", counted)
-    monkeypatch.setattr(stand_in.CudaArray, "__array_ufunc__", counted_ufunc)
-    for name in ("get", "tolist"):
+    with monkeypatch.context() as patch:  # undone before `two_devices` undoes its own
+        patch.setattr(stand_in, "called", counted)
+        patch.setattr(stand_in.CudaArray, "__array_ufunc__", counted_ufunc)
+        for name in ("get", "tolist"):
 
-        def read(self: Any, *given: Any, name: str = name, **more: Any) -> Any:
-            found.append("read")
-            return getattr(stand_in.host(self), "copy" if name == "get" else name)()
+            def read(self: Any, *given: Any, name: str = name, **more: Any) -> Any:
+                found.append("read")
+                return getattr(stand_in.host(self), "copy" if name == "get" else name)()
 
-        monkeypatch.setattr(stand_in.CudaArray, name, read)
-    monkeypatch.setattr(jit, "kernel", lambda stem, name, *_, **__: Nothing(name, found))
-    yield found
+            patch.setattr(stand_in.CudaArray, name, read)
+        patch.setattr(jit, "kernel", lambda stem, name, *_, **__: Nothing(name, found))
+        yield found
     forget_kernels()
 
 
