@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numba
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
@@ -57,7 +61,8 @@ def test_numba_is_as_it_was_after_compiling(fails: bool, monkeypatch: pytest.Mon
             made.run(np.zeros(3, np.int64), 21)
     else:
         made.run(np.zeros(3, np.int64), 21)
-    assert "resolve_function_type" not in vars(cpu_target.typing_context)
+    for context in (cpu_target.typing_context, cpu_target.target_context):
+        assert not {"resolve_function_type", "refresh"} & vars(context).keys()
 
 
 EQUAL = """
@@ -84,3 +89,89 @@ def test_numbers_that_are_equal_for_python_are_told_apart(monkeypatch: pytest.Mo
     assert array.tolist() == [8.0, 1.5, 1.5, 7.0, 7.0]
     given = [str(kind) for (kind, _) in made.plus.overloads]
     assert given == ["Literal[int](1)", "Literal[bool](True)", "float64"]
+
+
+LOWERED = """
+from collections import namedtuple
+
+Pair = namedtuple("Pair", "first second")
+
+
+@inner
+def total(pair, low, high):
+    found = 0
+    for k in range(low, high):
+        if pair.first[k] < 0:
+            continue
+        if pair.first[k] > 50:
+            break
+        found += pair.first[k]
+        last = k
+    return found, last if found else -1
+
+
+@inner
+def fails(array, at):
+    if array[at] == 7:
+        raise OverflowError("7")
+    return array[at]
+
+
+@kernel
+def run(array, table, flags, unsigned, out):
+    pair = Pair(array, table)
+    out[0], out[1] = total(pair, 0, array.size)
+    out[2] = array[-1]
+    out[3] = table[-1, 1]
+    table[1, -1] = 9
+    out[4] = pair.second[1, 2]
+    flags[1] = array[0] > 0
+    out[5] = flags[0] + 2 * flags[1]
+    for k in range(5, 2):
+        out[6] += 1
+    for k in range(unsigned[0], np.uint64(2)):
+        out[7] += np.int64(k)
+    for k in range(6, 0, -2):
+        out[8] = 10 * out[8] + k
+    a, b = 1, 2
+    for k in range(3):
+        a, b = b, a + b
+    out[9] = a
+    k = 0
+    while True:
+        k += 1
+        if k == 4:
+            break
+    out[10] = k
+    out[11] = 2 ** (k + 1) + k**2
+    out[12] = table.shape[0] * 100 + table.shape[1]
+    out[13] = array[array.size - 2 :][1]
+    out[14] = fails(array, 1)
+    out[15] = min(array[0], 2) * 100 + max(array[0], array[3]) + max(1, 2, 3)
+    out[16] = min(math.inf, 0.5 * array[0]) + max(array[0], 0.5)
+    out[17] = max(1.0, math.nan) == 1.0 and not min(math.nan, 1.0) == 1.0
+"""
+
+
+@pytest.mark.parametrize("debuginfo", [0, 1])
+def test_statements_mean_what_they_mean_in_python(
+    debuginfo: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `lowering.py` makes of loops, indices, tuples, calls and variables; NUMBA_DEBUGINFO=1
+    keeps them in memory.
+    """
+    monkeypatch.setattr(cache, "folder", lambda: None)
+    monkeypatch.setattr(numba.config, "DEBUGINFO_DEFAULT", debuginfo)
+    made = jit._make(f"spgraph_kernel_test_lowering_{debuginfo}", jit._HEADER + LOWERED)
+    plain: dict[str, Any] = {"np": np, "math": math, "inner": lambda f: f, "kernel": lambda f: f}
+    exec(LOWERED, plain)
+    results = []
+    for run in (made.run, plain["run"]):
+        array, table = np.array([3, 4, -5, 6, 51, 8]), np.arange(6).reshape(2, 3)
+        out, flags = np.zeros(18, np.int64), np.zeros(2, np.bool_)
+        run(array, table, flags, np.zeros(1, np.uint64), out)
+        results.append((out.tolist(), table.tolist(), flags.tolist()))
+        array[1] = 7
+        with pytest.raises(OverflowError, match="7"):
+            run(array, table, flags, np.zeros(1, np.uint64), out)
+    assert results[0] == results[1]

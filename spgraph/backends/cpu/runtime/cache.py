@@ -24,7 +24,7 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
 from spgraph import cache_folder
-from spgraph.backends.cpu.runtime.pipeline import KernelCompiler
+from spgraph.backends.cpu.runtime.pipeline import KernelCompiler, refreshing_if_new
 from spgraph.late_imports import preparing
 
 
@@ -41,10 +41,15 @@ def kernel(function: Callable[..., Any]) -> Any:
         )
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
     made = numba.njit(**options, pipeline_class=KernelCompiler)(function)
-    compile_it = made.compile
+    compile_it = refreshing_if_new()(made.compile)
     kept_in = folder()
     if kept_in is None:
-        made.compile = preparing()(compile_it)
+
+        def compile_alone(signature: Any) -> Any:
+            with preparing(), global_compiler_lock:
+                return compile_it(signature)
+
+        made.compile = compile_alone
         return made
     cache = made._cache = KernelCache(made, kept_in)
 

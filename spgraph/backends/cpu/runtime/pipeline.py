@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import binding
 from numba import _dynfunc
-from numba.core import rewrites
+from numba.core import imputils, rewrites
 from numba.core.analysis import dead_branch_prune, rewrite_semantic_constants
 from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, Flags
@@ -32,7 +33,10 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
+from numba.core.typing import signature
 from numba.core.untyped_passes import FixupArgs, TranslateByteCode
+
+from spgraph.backends.cpu.runtime.lowering import CHOICES, KernelLowering, types
 
 # that of all flags: Numba computes it from the names of the options
 _HASH = hash(Flags())
@@ -63,8 +67,8 @@ class KernelCompiler(CompilerBase):
             with _remembering(state.typingctx, state.targetctx):
                 NopythonTypeInference().run_pass(state)
                 _without_phis(state)
-                # LLVM keeps fewer values across the steps of a loop if it is told their ends
-                check_and_legalize_ir(state.func_ir, state.flags)
+                if _as_numba_does(state.flags):  # where references end
+                    check_and_legalize_ir(state.func_ir, state.flags)
                 self.lower()
             NoPythonBackend().run_pass(state)
         state.pipeline = None  # it refers to this
@@ -74,7 +78,7 @@ class KernelCompiler(CompilerBase):
         """Machine code of the function and of all that it calls."""
         state = self.state
         state.library = _library(_KernelLibrary, state)
-        NativeLowering().run_pass(state)
+        _lowering(state).run_pass(state)
 
 
 class InnerCompiler(KernelCompiler):
@@ -85,7 +89,7 @@ class InnerCompiler(KernelCompiler):
         state = self.state
         library = state.library = _library(_InnerLibrary, state)
         state.flags.no_compile = True
-        NativeLowering().run_pass(state)
+        _lowering(state).run_pass(state)
         library.finalize()
         made = state["cr"]
         name = made.fndesc.qualname.rpartition(".")[2]
@@ -107,6 +111,15 @@ def _simplify(state: Any) -> None:
     state.func_ir = reconstruct_ssa(state.func_ir)
     _define(state.func_ir)
     dead_branch_prune(state.func_ir, state.args)
+
+
+def _lowering(state: Any) -> NativeLowering:
+    return NativeLowering() if _as_numba_does(state.flags) else KernelLowering()
+
+
+def _as_numba_does(flags: Flags) -> bool:
+    """Whether references are counted, or a debugger is to find variables in memory."""
+    return bool(flags.nrt or flags.debuginfo)
 
 
 def _without_phis(state: Any) -> None:
@@ -152,6 +165,9 @@ def _remembering(typing: Any, target: Any) -> Iterator[None]:
     def resolve_once(function: Any, arguments: Any, named: Any) -> Any:
         if named or isinstance(function, str):  # of which the arguments are values, not types
             return resolve(function, arguments, named)
+        chosen = _choice(function, arguments)
+        if chosen is not None:
+            return chosen
         asked = function, tuple(arguments)
         if asked not in found:
             found[asked] = resolve(function, arguments, named)
@@ -162,6 +178,60 @@ def _remembering(typing: Any, target: Any) -> Iterator[None]:
         yield
     finally:
         del typing.resolve_function_type
+
+
+def _choice(function: Any, arguments: Any) -> Any:
+    """The signature of min or max of two numbers of one type, in functions that `lowering.py`
+    translates.
+    """
+    if getattr(function, "typing_key", None) not in CHOICES or len(arguments) != 2:
+        return None
+    kind, other = map(types.unliteral, arguments)
+    if kind != other or not isinstance(kind, types.Integer | types.Float):
+        return None
+    flags = ConfigStack.top_or_none()  # of what is being compiled, which may be a part of Numba
+    lowered_here = isinstance(flags, _FixedFlags) and not _as_numba_does(flags)
+    return signature(kind, kind, kind) if lowered_here else None
+
+
+@contextlib.contextmanager
+def refreshing_if_new() -> Iterator[None]:
+    """Around compiling: let Numba take in definitions only where there are some that it has not.
+
+    It looks for new ones hundreds of times: whenever it does not find how an operator is computed,
+    and for each definition that it takes in, which itself looks for the registry of builtins.
+    """
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    if "refresh" in vars(target):
+        yield
+        return
+    running, known = False, dict.fromkeys((typing, target), -1)
+
+    def refresh(context: Any) -> None:
+        nonlocal running
+        if running and imputils.builtin_registry in target._registries:
+            return  # what is defined meanwhile is taken in at the next call
+        before, running = running, True
+        try:
+            while (now := _defined(context)) != known[context]:
+                known[context] = now
+                type(context).refresh(context)
+        finally:
+            running = before
+
+    for context in known:
+        context.refresh = functools.partial(refresh, context)
+    try:
+        yield
+    finally:
+        for context in known:
+            del context.refresh
+
+
+def _defined(context: Any) -> int:
+    """How many definitions of functions, attributes, conversions, ... there are."""
+    kept = (vars(registry).values() for registry in context._registries)
+    return sum(map(len, itertools.chain.from_iterable(kept)))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -180,7 +250,21 @@ def _library(kind: type[CPUCodeLibrary], state: Any) -> CPUCodeLibrary:
     return library
 
 
-class _InnerLibrary(JITCodeLibrary):
+class _Library(JITCodeLibrary):
+    """A function that is optimised by itself first: as a part of a kernel it is not always as fast
+    without that.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """By one manager: making one takes as long as its passes over a small function."""
+        ll_module.data_layout = self._codegen._data_layout
+        manager, builder = self._codegen._function_pass_manager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                manager.run(function, builder)
+
+
+class _InnerLibrary(_Library):
     """Intermediate code, to be linked into that of kernels."""
 
     def finalize(self) -> None:
@@ -192,7 +276,7 @@ class _InnerLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-class _KernelLibrary(JITCodeLibrary):
+class _KernelLibrary(_Library):
     """A kernel with all that it calls."""
 
     def finalize(self) -> None:
