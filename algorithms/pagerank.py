@@ -81,9 +81,8 @@ def pagerank(
         restart=restart,
         weighted=weighted,
     )
-    start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
     single = (tol is None or tol >= SINGLE) and fits_single(A, scale, weighted)
-    value, found = started(start, step, tol=tol, max_iter=max_iter, single=single)
+    value, found = started(1 / max(n, 1), step, tol=tol, max_iter=max_iter, single=single)
     return settled("pagerank", found, tol, scaled(value, 1))
 
 

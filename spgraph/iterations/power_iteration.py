@@ -115,7 +115,7 @@ def power(
 
 
 def started(
-    x: Vector,
+    x: Vector | float,
     step: Step,
     *,
     norm: Literal[1, 2, "max"] | None = None,
@@ -124,17 +124,18 @@ def started(
     single: bool = False,
 ) -> tuple[Vector, Callable[[], Power]]:
     """(The value of `power`, a function that gives all of it): on a GPU the function may wait for
-    the iteration, the host may first say what to do with the value.
+    the iteration, the host may first say what to do with the value. `x` may be what all vertices
+    begin with, where the other arguments are known to be right.
     """
-    ring = _checked(x, step, norm, tol, max_iter)
+    ring = _checked(x, step, norm, tol, max_iter) if isinstance(x, Vector) else _typed(step)
     A, max_iter = step.hops[0].A, int(max_iter)  # of a small type products would overflow
     fused = getattr(backend(A.device), "power", None)
     if A.nrows == 0 or max_iter == 0:
         empty = A.nrows == 0
-        found = Power(x.dup(), 0, 0.0 if empty else math.inf, empty or tol is None)
+        found = Power(_full(A, x).dup(), 0, 0.0 if empty else math.inf, empty or tol is None)
         return found.value, lambda: found
     if fused is None:
-        found = composed(x, step, norm=norm, tol=tol, max_iter=max_iter)
+        found = composed(_full(A, x), step, norm=norm, tol=tol, max_iter=max_iter)
         found = found._replace(change=None) if tol is None else found
         return found.value, lambda: found
     value, report = fused(
@@ -175,7 +176,7 @@ def composed(
     # which entries of x no hop carries on, and what each vertex gets back of what they hold
     first = step.hops[0].scale
     is_dangling = _full(x, 0.0) if first is None else apply(first, binary.eq, right=0.0)
-    restart = step.restart if isinstance(step.restart, Vector) else _full(x, step.restart)
+    restart = _full(x, step.restart)
     iterations, change = 0, 0.0 if x.size == 0 else math.inf
     while iterations < max_iter:
         y = x
@@ -197,9 +198,11 @@ def _times(v: Vector, factor: float) -> Vector:
     return apply(v, binary.times, left=factor)
 
 
-def _full(x: Vector, value: float) -> Vector:
-    """A full Vector of one value, on the device of x."""
-    return Vector.filled(value, size=x.size, dtype=FLOAT64, device=x.device)
+def _full(x: Vector | Matrix, value: Vector | float) -> Vector:
+    """A full Vector of one value, on the device of x and of as many rows; a Vector as it is."""
+    if isinstance(value, Vector):
+        return value
+    return Vector.filled(value, size=x.shape[0], dtype=FLOAT64, device=x.device)
 
 
 def _norm(z: Vector, norm: Literal[1, 2, "max"] | None) -> float:
@@ -214,7 +217,7 @@ def _norm(z: Vector, norm: Literal[1, 2, "max"] | None) -> float:
 def _checked(
     x: Vector, step: Step, norm: Literal[1, 2, "max"] | None, tol: float | None, max_iter: int
 ) -> TypedSemiring:
-    """The semiring of the hops over a matrix's values and float64."""
+    """`_typed` of a step that fits."""
     checks.vector("power", "x", x)
     _check_full("x", x)
     if not isinstance(step, Step):
@@ -241,6 +244,11 @@ def _checked(
     if norm not in (None, 1, 2, "max"):
         raise ValueError(f"power: norm: expected None, 1, 2 or 'max', got {norm!r}")
     limits("power", tol, max_iter)
+    return _typed(step)
+
+
+def _typed(step: Step) -> TypedSemiring:
+    """The semiring of the hops over a matrix's values and float64."""
     ring = plus_times if step.weighted else plus_second
     return checks.typed("power", ring, _values(step), FLOAT64)
 
@@ -379,9 +387,7 @@ def full(name: str, argument: str, v: Vector | Sequence[float] | np.ndarray, A: 
 def settled(
     name: str, found: Power | Callable[[], Power], tol: float | None, result: Result
 ) -> Result:
-    """`result`, or ConvergenceError with it if `found` ended before it converged; a function of
-    `started` waits for it.
-    """
+    """`result`, or ConvergenceError with it if `found`, or what it gives, has not converged."""
     found = found() if callable(found) else found
     if not found.converged:
         raise ConvergenceError(

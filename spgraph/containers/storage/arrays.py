@@ -299,7 +299,7 @@ def sent(array: np.ndarray, xp: ModuleType) -> Array:
     if xp is np:
         return array
     made = xp.empty(array.shape, array.dtype)
-    at = addressof(c_char.from_buffer(array)) if array.flags.writeable else address(array)
+    at = addressof(c_char.from_buffer(array.data)) if array.flags.writeable else address(array)
     made.data.copy_from_host_async(at, array.nbytes)
     return made
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from spgraph.backends.shards.buffers import Buffers, forgotten_on_failure
 from spgraph.backends.shards.power import SUMS, Arguments, change
 from spgraph.containers import Vector
@@ -27,7 +29,7 @@ Share = tuple[Array | None, Array | None]
 
 
 def power(
-    x: DistributedVector,
+    x: DistributedVector | float,
     matrices: tuple[DistributedMatrix, ...],
     scales: tuple[DistributedVector | None, ...],
     semiring: TypedSemiring,
@@ -45,6 +47,9 @@ def power(
     synchronise once in an iteration, twice with a norm, once more for a second hop.
     """
     tag_graph(matrices[0])
+    if not isinstance(x, DistributedVector):
+        n = matrices[0].nrows
+        x = matrices[0].device.filled(x, size=n, dtype=np.float64)
     placement, n, peers = x.device, x.size, x.device.peers
     if not placement.has("power_shard"):  # by operations on distributed containers
         hops = tuple(Hop(M._T, scale) for M, scale in zip(matrices, scales, strict=True))

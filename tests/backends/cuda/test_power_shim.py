@@ -314,6 +314,16 @@ def test_both_forms_equal_the_composed_one(slow: dict[Any, powers.Power], way: s
 
 
 @shimmed
+def test_a_number_is_what_all_vertices_begin_with(way: str) -> None:
+    A = matrix("skewed both")
+    step, one = steps(A, "cpu", False)["leaking"], 1 / A.nrows
+    expected = powers.power(full(np.full(A.nrows, one), "cpu"), step, tol=1e-2)
+    value, ended = powers.started(one, step, tol=1e-2)
+    assert value.isequal(expected.value)
+    assert ended()[1:] == expected[1:]
+
+
+@shimmed
 def test_tolerance_and_single_precision(way: str) -> None:
     A = matrix("skewed both")
     step, x = steps(A, "cpu", False)["leaking"], full(np.full(A.nrows, 1 / A.nrows), "cpu")

@@ -21,7 +21,7 @@ CHUNK, SUMS, LINE = 8192, 3, 8
 
 
 def power(
-    x: Vector,
+    x: Vector | float,
     matrices: tuple[Matrix, ...],
     scales: tuple[Vector | None, ...],
     semiring: TypedSemiring,
@@ -32,14 +32,15 @@ def power(
     max_iter: int,
     single: bool,
 ) -> tuple[Vector, np.ndarray]:
-    """(the last iterate, (iterations, last change)) of x <- f(x) from x, a full Vector of float64.
+    """(the last iterate, (iterations, last change)) of x <- f(x) from x, a full Vector of float64
+    or what all vertices begin with.
 
     Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
     `constants` = (factor, keep, teleport, dangling), the iterate is factor times that + keep x +
     (teleport + dangling times the sum of x where the first scale is zero) restart, divided by its
     norm. `single` gathers x * scale in single precision. `tol` None runs all of `max_iter`.
     """
-    n = x.size
+    n = matrices[0].nrows
     second = semiring.multiply.name == "second"
     iso = second or all(M.iso for M in matrices)
     text = preamble.constants(ISO=iso, SECOND=second)
@@ -57,7 +58,8 @@ def power(
         gathered[..., -1] = 0.0
     starts = _chunk_starts(first)
     starts2 = starts if last is first else _chunk_starts(last)
-    value, report = x._values.copy(), np.zeros(2)
+    value = x._values.copy() if isinstance(x, Vector) else np.full(n, x)
+    report = np.zeros(2)
     threads = pool.threads_for((first.nvals + n) * max_iter)
     pool.launch(
         kernel,

@@ -50,9 +50,8 @@ MOST_HUBS, WIDEST, OTHER = 24 << 10, 8, 4096
 LARGE = 1 << 23
 
 
-@jit.on_device
 def power(
-    x: Vector,
+    x: Vector | float,
     matrices: tuple[Matrix, ...],
     scales: tuple[Vector | None, ...],
     semiring: TypedSemiring,
@@ -64,7 +63,7 @@ def power(
     single: bool,
 ) -> tuple[Vector, Any]:
     """(the last iterate, (iterations, last change) or a function that waits for both) of
-    x <- f(x) from x, a full Vector of float64.
+    x <- f(x) from x, a full Vector of float64 or what all vertices begin with.
 
     Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
     `constants` = (factor, keep, teleport, dangling), the iterate is factor times that + keep x +
@@ -81,8 +80,26 @@ def power(
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
     # one program has one type of values
     alike = len({(M.dtype, is_iso(M, settings)) for M in matrices}) == 1
-    if sum(M.nvals for M in matrices) < LARGE and x.size <= INT32_MAX and alike:
-        return _cooperative(x, matrices, scales, settings)
+    small = sum(M.nvals for M in matrices) < LARGE and matrices[0].nrows <= INT32_MAX
+    with jit.device(matrices[0]._indptr):
+        value = _first(x, matrices[0])
+        if small and alike:
+            return _cooperative(value, matrices, scales, settings)
+        return _stepwise(Vector._of(value.size, value), matrices, scales, settings)
+
+
+def _first(x: Vector | float, A: Matrix) -> Array:
+    """The values that the iteration begins with, in an array of its own."""
+    if isinstance(x, Vector):
+        return x._values.copy()
+    n, value = A.nrows, array_module(A._indptr).empty(A.nrows)
+    jit.sweep(jit.kernel("scales", "scales_fill", ""), n, np.float64(x), n, value)
+    return value
+
+
+def _stepwise(
+    x: Vector, matrices: tuple[Matrix, ...], scales: tuple[Vector | None, ...], settings: Settings
+) -> Iterate:
     steps, answer = stepwise(x, matrices, scales, settings, early=True), None
     while True:
         try:
@@ -125,9 +142,13 @@ def power_shard(
 
 
 def _cooperative(
-    x: Vector, matrices: tuple[Matrix, ...], scales: tuple[Vector | None, ...], settings: Settings
+    value: Array,
+    matrices: tuple[Matrix, ...],
+    scales: tuple[Vector | None, ...],
+    settings: Settings,
 ) -> tuple[Vector, Any]:
-    xp, n, tol = array_module(x._values), x.size, settings.tol
+    """Iterate from `value`, in place."""
+    xp, n, tol = array_module(value), value.size, settings.tol
     device, each_bytes = jit.current_device(), settings.gathered.itemsize
     grid = jit.multiprocessors(device)
     most = min(MOST_HUBS, (jit.shared_memory(device) - OTHER) // WIDEST)
@@ -141,7 +162,8 @@ def _cooperative(
     sums, z, *of_hops, end = places
     workspace = xp.empty(end)
     first = address(workspace)
-    value, words, held = x._values.copy(), [], [workspace]
+    words: list[int] = []
+    held = [workspace]
     for k, scale in enumerate(scales):
         partial, gathered = (first + 8 * at for at in of_hops[2 * k : 2 * k + 2])
         spread = by_vertex(1.0 if scale is None else scale, xp)

@@ -171,15 +171,16 @@ def _new_plan(
     at_ids = -(-2 * n * offsets.itemsize // ALIGN) * ALIGN
     at_bits = at_ids + -(-2 * n * ids.itemsize // ALIGN) * ALIGN
     types = ids, levels, None if semiring is None else semiring.dtype
-    sizes = np.uint32(n.bit_length()), words(n), at_ids, at_bits, at_bits + 8 * words(n)
-    return Plan(kernel, (grid,), shared, *types, *sizes)
+    sizes = words(n), at_ids, at_bits, at_bits + 8 * words(n)
+    return Plan(kernel, (grid,), shared, *types, np.uint32(n.bit_length()), *sizes)
 
 
 def _other_programs(
     A: Matrix, T: Matrix | None, levels: bool, first: bool
 ) -> list[tuple[str, str, bool, tuple[str, ...]]]:
     """What `_pulled` compiles for a T that no search has pulled over."""
-    ids, offsets, found = A._indices.dtype, A._indptr.dtype, []
+    ids, offsets = A._indices.dtype, A._indptr.dtype
+    found: list[tuple[str, str, bool, tuple[str, ...]]] = []
     if T is not None and "nonempty_count" not in T._derived:
         found.append(("nonempty", nonempty_text(offsets), False, ("nonempty",)))
         if (first or levels) and not T._transient:

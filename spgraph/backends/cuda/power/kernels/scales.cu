@@ -15,6 +15,11 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
+extern "C" __global__ void __launch_bounds__(256) scales_fill(double value, i64 n, double* x) {
+#pragma unroll 1
+    for (i64 i = thread_id(); i < n; i += thread_count()) x[i] = value;
+}
+
 // The parts of all blocks of the sum that the norm of x is made of.
 extern "C" __global__ void __launch_bounds__(256)
     scales_parts(const double* x, i64 n, int norm, double* parts) {
