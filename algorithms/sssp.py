@@ -72,11 +72,10 @@ def sssp(
     kind = A.dtype if A.dtype.kind == "f" else np.int64
     if parents and kind != np.int64:
         return SSSP(*shortest_paths(A, source, delta=delta))
-    start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
-    both = with_paths(A, source, delta) if parents else None
+    both = with_paths(A, source, delta) if parents and whole is None else None
     if both is not None:
-        check_reached("sssp", whole, start, both[0])
         return SSSP(*both)
+    start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
     found = counted(A, start, delta=delta) if parents else None
     # d = start min d min.plus A: the least fixed point
     distance = closure(A, start, min_plus, delta=delta) if found is None else found.distance

@@ -61,6 +61,7 @@ def monoid(add: TypedMonoid) -> str:
     return text
 
 
+@functools.lru_cache(maxsize=1024)
 def kind_of(add: TypedMonoid) -> str:
     """How `combine` adds to memory: a name of AddKind in kernels/monoid.cuh."""
     if add.any:
