@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -341,6 +342,30 @@ def test_what_a_warm_call_asks_of_cupy(algorithm: str, asked: list[str]) -> None
     filled = [each for each in asked if each not in ("empty", "empty_like")]
     assert [each.removeprefix("launch ") for each in filled] == others.split()
     assert len(asked) - len(filled) == arrays
+
+
+def test_programs_of_a_first_call_compile_side_by_side(
+    two_devices: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each in a thread; what one of them raises is raised."""
+    both, found = threading.Barrier(2), []
+
+    def kernel(stem: str, name: str, text: str, *, cooperative: bool) -> None:
+        both.wait(timeout=120)
+        found.append((stem, name, text, cooperative))
+        if text == "wrong":
+            raise RuntimeError(stem)
+
+    monkeypatch.setattr(jit, "kernel", kernel)
+    place = stand_in.on(1, np.zeros(1))
+    jit.together(place, ("one", "right", True, ("a", "b")), ("other", "right", False, ("a", "b")))
+    assert sorted(found) == [
+        *(("one", name, "right", True) for name in "ab"),
+        *(("other", name, "right", False) for name in "ab"),
+    ]
+    with pytest.raises(RuntimeError, match="other"):
+        jit.together(place, ("one", "right", True, ("a",)), ("other", "wrong", True, ("a",)))
 
 
 # in one process, in this order: programs of ours and of CuPy's that a first call compiles
