@@ -26,7 +26,7 @@ from spgraph.containers.storage.arrays import (
     move,
     on_device,
 )
-from spgraph.containers.storage.casting import converted_exactly, storing
+from spgraph.containers.storage.casting import as_reals, check_wrapped, converted_exactly, storing
 from spgraph.containers.storage.chosen import distinct
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
@@ -280,7 +280,13 @@ def combined_rows(
     kind = values.dtype
     function, checked = _folding(kind, dup_op)
     values = values.astype(function.result, copy=False) if checked else values
+    reals = as_reals(values, dup_op, repeats)
+    if reals is not None:
+        copies = indptr.copy(), indices.copy(), reals
+        reals = fold(*copies, _folding(reals.dtype, dup_op)[0])[2]
     indptr, indices, values = fold(indptr, indices, values, function)
+    if reals is not None:
+        check_wrapped("from_coo: dup_op", values, reals)
     if checked:
         values = fitted("from_coo: dup_op", Vector._of(values.size, values), kind)._values
     return indptr, indices, values
@@ -373,7 +379,10 @@ def _combined(values: Array, starts: Array, dup_op: BinaryLike) -> Array:
     kind = values.dtype
     function, checked = _folding(kind, dup_op)
     if not checked:
-        return reduce_segments(values, starts, dup_op)
+        made, reals = reduce_segments(values, starts, dup_op), as_reals(values, dup_op, values.size)
+        if reals is not None:
+            check_wrapped("from_coo: dup_op", made, reduce_segments(reals, starts, dup_op))
+        return made
     z = reduce_segments(values.astype(function.result), starts, dup_op)
     return fitted("from_coo: dup_op", Vector._of(z.size, z), kind)._values
 

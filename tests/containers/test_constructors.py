@@ -157,3 +157,23 @@ def test_from_coo_of_matrices_of_any_width(ncols: int, device: str) -> None:
 def entries(A: sg.Matrix) -> tuple[list[tuple[int, int]], list[int]]:
     rows, columns, values = A.to_coo()
     return list(zip(rows.tolist(), columns.tolist(), strict=True)), values.tolist()
+
+
+@pytest.mark.parametrize("n", [4, 1 << 17])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
+def test_sums_of_repeated_positions_do_not_wrap_around(dtype: str, n: int) -> None:
+    """For few entries, and for many, which a kernel sorts."""
+    values, ids = np.ones(n, dtype), np.arange(n)
+    ids[1] = 0
+    values[0] = np.iinfo(dtype).max - 1
+    for op in ("plus", "times"):
+        held = sg.Matrix.from_coo(ids, ids, values, dup_op=op)[0, 0]
+        assert held == np.iinfo(dtype).max - (op == "times")
+    values[1] = 2
+    for op in ("plus", "times"):
+        with pytest.raises(OverflowError, match=f"from_coo: dup_op: expected numbers that {dtype}"):
+            sg.Matrix.from_coo(ids, ids, values, dup_op=op)
+        with pytest.raises(OverflowError, match="give values of a wider type"):
+            sg.Vector.from_coo(ids, values, dup_op=op)
+    assert sg.Vector.from_coo(ids, values, dup_op="max")[0] == values[0]
+    assert sg.Vector.from_coo(ids, values.astype(float), dup_op="plus")[0] == float(values[0]) + 2

@@ -91,6 +91,33 @@ def rounded(values: Array) -> Array:
     return compress(values >> low << low != values, values)
 
 
+def as_reals(values: Array, op: Any, repeats: int) -> Array | None:
+    """A float64 copy of integers of which up to `repeats` + 1 are combined by `op`, to compare with
+    what comes of them; None where nothing can go out of their range, or no sum or product is asked.
+    """
+    if values.dtype.kind not in "iu" or not op.built_in or op.name not in ("plus", "times"):
+        return None
+    bounds, most = np.iinfo(values.dtype), repeats + 1
+    largest = max(abs(int(values.min())), abs(int(values.max())))
+    few = op.name == "plus" or most < 64 or largest < 2
+    if few and (largest * most if op.name == "plus" else max(largest, 1) ** most) <= bounds.max:
+        return None
+    return values.astype(np.float64)
+
+
+def check_wrapped(argument: str, made: Array, reals: Array) -> None:
+    """OverflowError where an integer has wrapped around: it is off by as much as its type has
+    numbers, and the float64 that was computed beside it by little.
+    """
+    wrong = abs(reals - made) >= 2.0 ** (8 * made.dtype.itemsize - 1)
+    if bool(wrong.any()):
+        raise OverflowError(
+            f"{argument}: expected numbers that {made.dtype} holds, got about "
+            f"{float(reals[wrong][0]):g} for entries of one position; give values of a wider type, "
+            "such as int64 or float64"
+        )
+
+
 def held_number(argument: str, value: Any, dtype: np.dtype) -> Any:
     """A number as a scalar of `dtype`, converted as by `converted_exactly`; DomainMismatch for an
     array or a list of numbers.
