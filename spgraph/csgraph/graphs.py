@@ -94,8 +94,8 @@ class Rows(NamedTuple):
         values = self.values.astype(np.float64)
         made = self.build(self.indptr.copy(), self.indices.copy(), values)
         made.sum_duplicates()
-        arrays = map(writable, (made.indptr, made.indices, made.data))
-        return Rows(self.n, *arrays, self.kind)
+        indptr, indices, data = map(writable, (made.indptr, made.indices, made.data))
+        return Rows(self.n, indptr, indices, data, self.kind)
 
     def build(self, indptr: Array, indices: Array, values: Array) -> Any:
         """A result of class `kind`."""

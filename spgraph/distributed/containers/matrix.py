@@ -139,6 +139,10 @@ class DistributedMatrix(Matrix):
         """The transpose, as a view; see `Matrix.T`."""
         return cast(DistributedMatrix, super().T)
 
+    @property
+    def _T(self) -> DistributedMatrix:
+        return cast(DistributedMatrix, super()._T)
+
     # --- what is derived once and kept ------------------------------------------------------------
 
     def _new_view(self) -> DistributedMatrix:
