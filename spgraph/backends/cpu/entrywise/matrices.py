@@ -11,13 +11,16 @@ from spgraph.backends.cpu.entrywise.rows import (
     as_pointer,
     copied,
     csr,
+    divided,
     index_type,
     iso_value,
     keep,
+    launch,
     like,
     pointer_of,
     row_sizes,
     run,
+    running_sum,
 )
 from spgraph.backends.cpu.runtime import jit, memory
 from spgraph.containers import Mask, Matrix, Vector
@@ -93,9 +96,11 @@ def write_matrix(
 def _intersection(A: Matrix, B: Matrix, op: Function) -> Matrix:
     steady = not op.positional
     iso = A.iso and B.iso and steady
-    indptr = as_pointer(_common(A, B, min(A.nvals, B.nvals)))
+    parts = divided((A._indptr, B._indptr))
+    indptr = as_pointer(_common(A, B, parts, min(A.nvals, B.nvals)))
     z = None if iso else memory.empty(int(indptr[-1]), op.result)
-    indices = _filled("ewise_intersection", vectors.ewise_preamble(op, False), A, B, (), indptr, z)
+    text = vectors.ewise_preamble(op, False)
+    indices = _filled("ewise_intersection", text, A, B, parts, (), indptr, z)
     z = iso_value(A, B, op) if z is None else z
     symmetric = True if A.symmetric and B.symmetric and steady else None
     return Matrix._of(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
@@ -115,10 +120,11 @@ def _union(
     if A.iso and B.iso and steady:
         three = _alone_and_both(A, B, dtype, text, alpha, beta)
         iso, one = bool((three == three[0]).all()), three[:1].copy()
-    common = _common(A, B, A.nvals + B.nvals)
+    parts = divided((A._indptr, B._indptr))
+    common = _common(A, B, parts, A.nvals + B.nvals)
     indptr = as_pointer(A._indptr + B._indptr.astype(common.dtype, copy=False) - common)
     z = None if iso else memory.empty(int(indptr[-1]), dtype)
-    indices = _filled("ewise_union", text, A, B, (alpha, beta), indptr, z)
+    indices = _filled("ewise_union", text, A, B, parts, (alpha, beta), indptr, z)
     z = one if z is None else z
     symmetric = True if A.symmetric and B.symmetric and steady else None
     return Matrix._of(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
@@ -129,6 +135,7 @@ def _filled(
     text: str,
     A: Matrix,
     B: Matrix,
+    parts: tuple[int, np.ndarray],
     scalars: tuple[np.generic, ...],
     indptr: np.ndarray,
     z: np.ndarray | None,
@@ -141,18 +148,18 @@ def _filled(
         a, b = ((ptr, ids, NO_VALUES, keep_) for ptr, ids, _, keep_ in (a, b))
     if indices.size:
         kernel = getattr(jit.module("matrix_ewise", LOWER_BOUND + text), name)
-        run(kernel, (A._indptr, B._indptr), *a, *b, *scalars, indptr, indices, z)
+        launch(kernel, parts, *a, *b, *scalars, indptr, indices, z)
     return indices
 
 
-def _common(A: Matrix, B: Matrix, bound: int) -> np.ndarray:
+def _common(A: Matrix, B: Matrix, parts: tuple[int, np.ndarray], bound: int) -> np.ndarray:
     """The indptr of the positions where both have an entry, of a type that can hold `bound`."""
     sizes = row_sizes(A.nrows, bound)
     if A.nvals and B.nvals:
         kernel = jit.module("matrix_ewise", LOWER_BOUND + PATTERN).count_common
         given = (A._indptr, A._indices, B._indptr, B._indices)
-        run(kernel, (A._indptr, B._indptr), *given, sizes)
-    return np.cumsum(sizes, out=sizes)
+        launch(kernel, parts, *given, sizes)
+    return running_sum(sizes)
 
 
 def _alone_and_both(
