@@ -324,7 +324,9 @@ class Matrix(
         'cuda:0'
         """
         if storage is not None:
-            return _in_host_memory(self, device, storage)
+            from spgraph.containers.storage.host_matrix import in_host_memory
+
+            return in_host_memory(self, device, storage)
         if not isinstance(device, str):
             return device.scatter(self)
         device = check_device(device)
@@ -385,17 +387,3 @@ class Matrix(
 
     def __bool__(self) -> bool:
         raise TypeError("a Matrix has no truth value; compare .nvals")
-
-
-def _in_host_memory(A: Matrix, device: Device, storage: str) -> Matrix:
-    """A for a GPU, with its entries in host memory."""
-    from spgraph.containers.storage.host_matrix import HostMatrix
-
-    if storage != "host":
-        raise ValueError(f"to: storage: expected 'host' or None, got {storage!r}")
-    if not isinstance(device, str) or not device.startswith("cuda"):
-        raise ValueError(
-            f"to: storage: 'host' streams a Matrix to a GPU, 'cuda' or 'cuda:N', got device "
-            f"{device!r}; leave storage out"
-        )
-    return HostMatrix(A.to("cpu"), check_device(device))

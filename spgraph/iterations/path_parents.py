@@ -53,7 +53,7 @@ def with_paths(A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vec
     if found is None:
         return None
     A, plan, bits = found
-    T = A.T if A.has_transpose else None
+    T = A._T if A.has_transpose else None
     return fused(A, T, start, plan.typed, plan.delta, plan.reach, bits)
 
 

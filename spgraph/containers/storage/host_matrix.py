@@ -145,6 +145,18 @@ class HostMatrix(Matrix):
         return title, [*facts[:-2], place, display.size_of(self.nbytes)], head, total
 
 
+def in_host_memory(A: Matrix, device: Device, storage: str) -> HostMatrix:
+    """A for a GPU, with its entries in host memory."""
+    if storage != "host":
+        raise ValueError(f"to: storage: expected 'host' or None, got {storage!r}")
+    if not isinstance(device, str) or not device.startswith("cuda"):
+        raise ValueError(
+            f"to: storage: 'host' streams a Matrix to a GPU, 'cuda' or 'cuda:N', got device "
+            f"{device!r}; leave storage out"
+        )
+    return HostMatrix(A.to("cpu"), check_device(device))
+
+
 def transposed_in_host_memory(A: HostMatrix) -> HostMatrix:
     """The transpose of A, by the CPU."""
     host = A._host
