@@ -28,6 +28,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     bits, invert = mask_words(mask)
 
     def allowed(v: Vector, mask: Mask) -> Vector:
+        assert v._indices is not None
         return vectors.flagged(v, vectors.present(bits, v._indices) != mask.complement)
 
     kept: Vector | None = out
