@@ -357,15 +357,18 @@ def test_programs_of_a_first_call_compile_side_by_side(
         if text == "wrong":
             raise RuntimeError(stem)
 
-    monkeypatch.setattr(jit, "kernel", kernel)
-    place = stand_in.on(1, np.zeros(1))
-    jit.together(place, ("one", "right", True, ("a", "b")), ("other", "right", False, ("a", "b")))
-    assert sorted(found) == [
-        *(("one", name, "right", True) for name in "ab"),
-        *(("other", name, "right", False) for name in "ab"),
-    ]
-    with pytest.raises(RuntimeError, match="other"):
-        jit.together(place, ("one", "right", True, ("a",)), ("other", "wrong", True, ("a",)))
+    with monkeypatch.context() as patch:  # undone before `two_devices` undoes its own
+        patch.setattr(jit, "kernel", kernel)
+        place = stand_in.on(1, np.zeros(1))
+        jit.together(
+            place, ("one", "right", True, ("a", "b")), ("other", "right", False, ("a", "b"))
+        )
+        assert sorted(found) == [
+            *(("one", name, "right", True) for name in "ab"),
+            *(("other", name, "right", False) for name in "ab"),
+        ]
+        with pytest.raises(RuntimeError, match="other"):
+            jit.together(place, ("one", "right", True, ("a",)), ("other", "wrong", True, ("a",)))
 
 
 # in one process, in this order: programs of ours and of CuPy's that a first call compiles
