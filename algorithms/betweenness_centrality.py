@@ -6,6 +6,7 @@ import numpy as np
 
 from ..containers import Matrix, MatrixLike, Vector
 from ..containers.annotations import Vertices
+from ..containers.storage.numbers import is_integer
 from ..errors import DomainMismatch, NegativeWeight
 from ..iterations import closure, dag_edges, dependencies, dependencies_along, search
 from ..operations import apply, assign, ewise_add, reduce, reduce_columnwise
@@ -145,7 +146,7 @@ def _sources(A: Matrix, sources: Vertices | None, k: int | None, seed: int | Non
         return vertices("betweenness_centrality", A, sources).astype(np.int64)
     if sources is not None:
         raise ValueError("betweenness_centrality: k: expected sources or k, got both")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+    if not is_integer(k):
         raise DomainMismatch(f"betweenness_centrality: k: expected an integer, got {k!r}")
     if not 1 <= k <= n:
         raise ValueError(f"betweenness_centrality: k: expected 1 <= k <= {n}, got {k}")

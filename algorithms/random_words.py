@@ -9,6 +9,7 @@ import numpy as np
 from ..containers import Vector
 from ..containers.annotations import Device
 from ..containers.storage.arrays import Array
+from ..containers.storage.numbers import is_integer
 from ..errors import DomainMismatch
 
 WORD = 2**64 - 1
@@ -24,7 +25,7 @@ def random_words(name: str, seed: int | None, n: int, device: Device) -> Vector:
     """
     if seed is None:
         seed = fresh_seed(device)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+    if not is_integer(seed):
         raise DomainMismatch(f"{name}: seed: expected an integer or None, got {seed!r}")
     if not 0 <= seed <= WORD:
         raise ValueError(f"{name}: seed: expected an integer from 0 to 2**64 - 1, got {seed}")

@@ -7,6 +7,7 @@ import numpy as np
 from ..containers import Matrix, MatrixLike, as_matrix
 from ..containers.annotations import Position, Vertices
 from ..containers.storage.arrays import as_array
+from ..containers.storage.numbers import is_integer
 from ..errors import DomainMismatch, IndexOutOfBound, not_square
 
 
@@ -20,9 +21,7 @@ def square(name: str, A: MatrixLike) -> Matrix:
 
 def vertex(name: str, A: Matrix, source: Position, argument: str = "source") -> int:
     """A vertex of A as an int."""
-    if type(source) is not int and (
-        isinstance(source, bool) or not isinstance(source, int | np.integer)
-    ):
+    if type(source) is not int and not is_integer(source):
         raise DomainMismatch(f"{name}: {argument}: expected an integer, got {source!r}")
     if not 0 <= source < A.nrows:
         raise IndexOutOfBound(f"{name}: {argument}: expected 0 <= source < {A.nrows}, got {source}")
@@ -31,7 +30,7 @@ def vertex(name: str, A: Matrix, source: Position, argument: str = "source") -> 
 
 def vertices(name: str, A: Matrix, sources: Vertices) -> np.ndarray:
     """One vertex, or several in a 1-D array or sequence: ascending, each once."""
-    if isinstance(sources, int | np.integer) and not isinstance(sources, bool):
+    if is_integer(sources):
         return np.array([vertex(name, A, sources, "sources")])
     try:
         array = np.asarray(as_array(f"{name}: sources", sources))

@@ -11,6 +11,7 @@ from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.arrays import Array, as_array, device_of, move, on_device
 from spgraph.containers.storage.casting import storing
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import (
     BackendMismatch,
     DimensionMismatch,
@@ -288,7 +289,7 @@ def index_array(name: str, indices: object, size: int, device: Device, argument:
     if array.size == 0:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        if array.dtype != object or not all(map(is_index, array)):
+        if array.dtype != object or not all(map(is_integer, array)):
             raise DomainMismatch(f"{name}: {argument}: expected integers, got {array.dtype}")
         largest = max(array, key=abs)
         if not -(2**63) <= largest < 2**63:
@@ -337,8 +338,3 @@ def position(name: str, argument: str, index: Any, size: int) -> int:
     if not -size <= index < size:
         raise IndexOutOfBound(f"{name}: {argument}: expected an index below {size}, got {index}")
     return int(index) % size
-
-
-def is_index(value: object) -> bool:
-    """Whether it is an integer, but no bool."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -19,6 +19,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
 )
 from spgraph.containers.storage.chosen import compress, distinct
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, generate_edges, numbers, state_of
 
 __all__ = [
@@ -258,7 +259,7 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
 
 
 def _integer(name: str, value: object, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if not is_integer(value):
         raise ValueError(f"{name}: expected an integer, got {value!r}")
     if not low <= value <= high:
         raise ValueError(f"{name}: expected an integer from {low} to {high}, got {value!r}")

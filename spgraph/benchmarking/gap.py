@@ -19,9 +19,10 @@ from spgraph.algorithms import (
 )
 from spgraph.benchmarking import verifiers
 from spgraph.benchmarking.timing import timed
-from spgraph.checks import is_index, matrix
+from spgraph.checks import matrix
 from spgraph.containers import Matrix, MatrixLike
 from spgraph.containers.storage.arrays import array_module, on_device
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.distributed import DistributedMatrix
 from spgraph.random_edges import numbers, state_of
 
@@ -103,13 +104,13 @@ def gap(
     if unknown or isinstance(kernels, str):
         got = repr(kernels if isinstance(kernels, str) else unknown[0])
         raise ValueError(f"gap: kernels: expected a list of some of {', '.join(TRIALS)}, got {got}")
-    if trials is not None and (not is_index(trials) or trials < 1):
+    if trials is not None and (not is_integer(trials) or trials < 1):
         raise ValueError(f"gap: trials: expected an integer >= 1, got {trials!r}")
     if A.nvals == 0:
         raise ValueError("gap: A: expected a graph with edges, got none")
     W = with_weights(A, seed) if A.iso and "sssp" in kernels else A
     check = verifiers.Verifiers(A, W, TOLERANCE) if verify else None
-    return [_trials(A, W, kernel, trials or TRIALS[kernel], seed, check) for kernel in kernels]
+    return [_trials(A, W, kernel, int(trials or TRIALS[kernel]), seed, check) for kernel in kernels]
 
 
 def _trials(

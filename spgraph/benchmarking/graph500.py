@@ -19,6 +19,7 @@ from spgraph.benchmarking.timing import timed
 from spgraph.benchmarking.tuples import Graph, construct, generate_tuples
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, check_device, device_of, move, on_device
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.distributed import Communicator, DistributedMatrix
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.distribute import chosen
@@ -142,7 +143,7 @@ def _traced(A: Matrix, key: int) -> tuple[list[Level], Cost | None]:
 def _check(**numbers: object) -> None:
     """ValueError for what is no integer >= 1."""
     for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        if not is_integer(value) or value < 1:
             raise ValueError(f"graph500: {name}: expected an integer >= 1, got {value!r}")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from spgraph.containers.annotations import Dense, Number, Scalar, SparseArray
 from spgraph.containers.interchange.tensors import is_tensor
 from spgraph.containers.storage.arrays import as_array, is_array, of_kind, on_its_device
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DimensionMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -311,7 +312,7 @@ def _is_integer(x: Any) -> bool:
     if isinstance(x, Arithmetic):
         u: Any = x
         return u.dtype.kind in "biu"
-    return isinstance(x, bool | int | np.bool_ | np.integer)
+    return isinstance(x, bool | np.bool_) or is_integer(x)
 
 
 def _unary(name: str, x: Any) -> Any:

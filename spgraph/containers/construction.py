@@ -23,6 +23,7 @@ from spgraph.containers.storage.arrays import (
     sent,
 )
 from spgraph.containers.storage.casting import differs, held_number
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch, IndexOutOfBound
 
@@ -212,9 +213,7 @@ def check_position(index: Position, size: int) -> None:
     """IndexOutOfBound unless a vector of `size` has that position; DomainMismatch for what is no
     integer, which a conversion to one would round.
     """
-    if type(index) is not int and (
-        isinstance(index, bool) or not isinstance(index, int | np.integer)
-    ):
+    if type(index) is not int and not is_integer(index):
         raise DomainMismatch(f"index: expected an integer, got {index!r}")
     if not 0 <= index < size:
         raise IndexOutOfBound(f"index: expected 0 <= index < {size}, got {index}")

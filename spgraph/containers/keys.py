@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 BOOL = np.dtype(bool)
 
 
-def is_index(key: Any) -> bool:
-    return isinstance(key, int | np.integer) and not isinstance(key, bool)
-
-
 def from_end(index: Any, size: int) -> int:
     """Python's meaning of a negative index; one below -size stays outside."""
     return int(index) + size if -size <= index < 0 else int(index)

@@ -24,9 +24,10 @@ from spgraph.containers.annotations import (
     SparseArray,
 )
 from spgraph.containers.arithmetic import MatrixArithmetic, VectorArithmetic
-from spgraph.containers.keys import from_end, is_index, matrix_key, vector_key, written
+from spgraph.containers.keys import from_end, matrix_key, vector_key, written
 from spgraph.containers.mask import Mask
 from spgraph.containers.storage.arrays import Array, is_cuda
+from spgraph.containers.storage.numbers import is_integer
 
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
@@ -88,8 +89,8 @@ class VectorSugar(VectorArithmetic):
 
         if isinstance(key, Mask):
             return _masked(self, key)
-        at: Any = key if is_index(key) else vector_key(key, self)
-        if is_index(at):
+        at: Any = key if is_integer(key) else vector_key(key, self)
+        if is_integer(at):
             return _scalar(operations.extract(self, [from_end(at, self.size)]))
         return (_masked if isinstance(at, Mask) else operations.extract)(self, at)
 
@@ -108,9 +109,9 @@ class VectorSugar(VectorArithmetic):
         from spgraph import operations
 
         at: Any = key
-        if not is_index(key):
+        if not is_integer(key):
             at = key if isinstance(key, Mask) else vector_key(key, self)
-            value = value if is_index(at) else written(value, self)
+            value = value if is_integer(at) else written(value, self)
         given: dict[str, Any] = {"mask" if isinstance(at, Mask) else "indices": at}
         operations.assign(self, value, **given)  # type: ignore[arg-type]
 
@@ -286,7 +287,7 @@ class MatrixSugar(MatrixArithmetic):
         if isinstance(key, Mask):
             return _masked(self, key)
         rows, columns = key
-        if is_index(rows) and is_index(columns):
+        if is_integer(rows) and is_integer(columns):
             row = operations.extract(self, rows, None)
             return _scalar(operations.extract(row, [from_end(columns, row.size)]))
         return operations.extract(self, rows, columns)

@@ -12,6 +12,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import SemiringLike
+from spgraph.containers.storage.numbers import is_real
 from spgraph.errors import DomainMismatch, NegativeWeight
 from spgraph.iterations.closure_buckets import composed_closure
 from spgraph.iterations.closure_widths import default_widths
@@ -283,10 +284,7 @@ def _width(delta: float | None, ring: Semiring) -> float | None:
     """`delta` as a finite float: kernels are compiled for that, whatever number it was."""
     if delta is None:
         return None
-    number = isinstance(delta, int | float | np.integer | np.floating) and not isinstance(
-        delta, bool
-    )
-    if not number or not 0 < delta < np.inf:
+    if not is_real(delta) or not 0 < delta < np.inf:
         raise ValueError(f"delta: expected a positive number or None, got {delta!r}")
     if ring.monoid not in (monoids.min, monoids.max):
         raise ValueError(

@@ -13,6 +13,7 @@ from spgraph import direction as directions
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction, SemiringLike
 from spgraph.containers.storage.arrays import array_module, index_dtype
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DomainMismatch
 from spgraph.operations import ewise_mult, reduce
 from spgraph.semirings import Semiring, TypedSemiring, any_pair, binary
@@ -225,7 +226,7 @@ def _pulls(A: Matrix, direction: str, first: bool) -> bool:
 def _max_depth(max_depth: int | None, A: Matrix) -> int:
     if max_depth is None:
         return A.nrows
-    if isinstance(max_depth, bool) or not isinstance(max_depth, int | np.integer) or max_depth < 0:
+    if not is_integer(max_depth) or max_depth < 0:
         raise ValueError(f"max_depth: expected an integer >= 0 or None, got {max_depth!r}")
     return min(int(max_depth), A.nrows)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
+from spgraph.containers.storage.numbers import is_integer, is_real
 from spgraph.errors import (
     ConvergenceError,
     DomainMismatch,
@@ -224,7 +225,7 @@ def _checked(
         raise DomainMismatch(f"power: step: expected a Step, got {type(step).__name__}")
     for name in ("factor", "keep", "teleport", "dangling", "restart"):
         number = getattr(step, name)
-        real = type(number) is float or isinstance(number, int | float | np.integer | np.floating)
+        real = type(number) is float or isinstance(number, bool) or is_real(number)
         if not real and not (name == "restart" and isinstance(number, Vector)):
             raise DomainMismatch(f"power: step.{name}: expected a number, got {number!r}")
     if len(step.hops) not in (1, 2):
@@ -280,11 +281,9 @@ def _values(step: Step) -> np.dtype:
 
 def limits(name: str, tol: float | None, max_iter: int) -> None:
     """ValueError unless `tol` and `max_iter` bound an iteration."""
-    number = isinstance(tol, int | float | np.integer | np.floating) and not isinstance(tol, bool)
-    if tol is not None and not (number and tol > 0):
+    if tol is not None and not (is_real(tol) and tol > 0):
         raise ValueError(f"{name}: tol: expected a number > 0 or None, got {tol!r}")
-    integer = isinstance(max_iter, int | np.integer) and not isinstance(max_iter, bool)
-    if not integer or max_iter < 0:
+    if not is_integer(max_iter) or max_iter < 0:
         raise ValueError(f"{name}: max_iter: expected an integer >= 0, got {max_iter!r}")
 
 

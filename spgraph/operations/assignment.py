@@ -16,6 +16,7 @@ from spgraph.containers.storage.arrays import (
     on_its_device,
     pack_bits,
 )
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DomainMismatch
 from spgraph.operations.matrix_assignment import assign_matrix
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
@@ -93,7 +94,7 @@ def assign(
     if mask is None and accum is None and _put(w, indices, value):
         return w
     ids = None
-    if checks.is_index(indices):
+    if is_integer(indices):
         indices = [checks.position("assign", "indices", indices, w.size)]
     if indices is not None:
         ids = checks.index_array("assign", indices, w.size, w.device, "indices")
@@ -123,7 +124,7 @@ def _put(w: Vector, index: Any, value: Any) -> bool:
     """w[index] = value, without a kernel, or on a GPU by one; False, and nothing happens, unless
     that is one position, and w on the CPU has a place for every one, or is on one GPU.
     """
-    if not checks.is_index(index) or isinstance(value, Vector):
+    if not is_integer(index) or isinstance(value, Vector):
         return False
     on_gpu = w.device != "cpu"
     if is_distributed(w) if on_gpu else w._indices is not None:

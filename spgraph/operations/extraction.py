@@ -11,6 +11,7 @@ from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, Indices, IntoMatrix, IntoVector, Position
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_its_device
 from spgraph.containers.storage.chosen import compress
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DomainMismatch
 from spgraph.steps import backend, finish, is_distributed
 
@@ -104,14 +105,14 @@ def _of_vector(u: Vector, indices: object, argument: str) -> Vector:
 
 
 def _of_matrix(A: Matrix, rows: object, columns: object) -> Matrix | Vector:
-    if checks.is_index(rows):
-        if checks.is_index(columns):
+    if is_integer(rows):
+        if is_integer(columns):
             raise DomainMismatch(
                 "extract: indices, columns: expected at most one integer; A[i, j] reads one entry"
             )
         i = checks.position("extract", "indices", rows, A.nrows)
         return _of_vector(_row(A, i), columns, "columns")
-    if checks.is_index(columns):
+    if is_integer(columns):
         j = checks.position("extract", "columns", columns, A.ncols)
         if is_distributed(A):
             return _of_vector(backend(A.device).extract_column(A, j), rows, "indices")

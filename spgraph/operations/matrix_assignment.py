@@ -11,6 +11,7 @@ from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import BinaryLike
 from spgraph.containers.storage.arrays import INT64_MAX, Array, array_module, index_dtype
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DimensionMismatch
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
 from spgraph.semirings import Function, binary, indexunary
@@ -79,7 +80,7 @@ def assign_matrix(
 def _ids(w: Matrix, indices: object, axis: int) -> tuple[Array | None, bool]:
     """(checked rows or columns, None for all; whether they make a dimension of the value)."""
     argument = ("indices", "columns")[axis]
-    if checks.is_index(indices):
+    if is_integer(indices):
         one = checks.position("assign", argument, indices, w.shape[axis])
         return checks.index_array("assign", [one], w.shape[axis], w.device, argument), False
     if indices is None or (isinstance(indices, slice) and indices == slice(None)):

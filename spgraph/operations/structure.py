@@ -11,6 +11,7 @@ from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, IntoMatrix, IntoVector
 from spgraph.containers.storage.arrays import INT64_MAX, array_module, index_dtype, on_its_device
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
 from spgraph.operations.elements import apply
@@ -133,7 +134,7 @@ def diag(
     [3, 4]
     """
     u = checks.operand("diag", "u", u)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+    if not is_integer(k):
         raise DomainMismatch(f"diag: k: expected an integer, got {k!r}")
     k, extent = int(k), u.size if isinstance(u, Vector) else max(u.shape)
     if extent + abs(k) > INT64_MAX:

@@ -12,6 +12,7 @@ from spgraph.containers.parts import Parts
 from spgraph.containers.sparray.lines import Extreme, extremes, plain, stored, sums
 from spgraph.containers.storage.arrays import Array, array_module, move, on_device, on_its_device
 from spgraph.containers.storage.casting import converted_exactly
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DomainMismatch
 
 
@@ -113,7 +114,7 @@ def checked_axis(name: str, axis: Any, ndim: int) -> int | None:
     if axis is None:
         return None
     given = axis if isinstance(axis, tuple) else (axis,)
-    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in given):
+    if not all(map(is_integer, given)):
         raise TypeError(f"{name}: axis: expected None, an integer or a tuple of them, got {axis!r}")
     found = {int(each) + ndim if each < 0 else int(each) for each in given}
     if not found or len(found) < len(given) or not found <= set(range(ndim)):

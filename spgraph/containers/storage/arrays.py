@@ -17,6 +17,7 @@ import numpy as np
 from spgraph import cache_folder, late_imports
 from spgraph.containers.storage.columns import array_of, array_of_list, is_column, is_tabular
 from spgraph.containers.storage.masked import refuse_masked
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import BackendMismatch, BackendUnavailable, DomainMismatch
 
 P = ParamSpec("P")
@@ -360,7 +361,7 @@ def index_dtype(bound: int) -> np.dtype:
 
 def check_extent(name: str, extent: Any, least: int = 0) -> int:
     """A number of positions as an int; ValueError unless it is from `least` to 2^63 - 1."""
-    if isinstance(extent, bool) or not isinstance(extent, int | np.integer) or extent < least:
+    if not is_integer(extent) or extent < least:
         raise ValueError(f"{name}: expected an integer >= {least}, got {extent!r}")
     if extent > INT64_MAX:
         raise ValueError(f"{name}: expected an integer below 2**63, got {extent}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array, device_of, is_cuda
 from spgraph.containers.storage.masked import refuse_masked
+from spgraph.containers.storage.numbers import is_integer
 
 Op = Literal["sum", "min", "max", "or"]
 
@@ -161,7 +162,7 @@ def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], shards
 
 def check_root(name: str, array: Array | None, root: int, shards: int, local: range) -> None:
     """Check that `root` is a shard, and that only its process gives the array."""
-    if not isinstance(root, int | np.integer):
+    if not is_integer(root):
         raise TypeError(f"{name}: root: expected the number of a shard, got {root!r}")
     if not 0 <= root < shards:
         raise ValueError(f"{name}: root: expected a shard of 0..{shards - 1}, got {root}")

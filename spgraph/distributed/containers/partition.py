@@ -24,6 +24,7 @@ from spgraph.containers.storage.arrays import (
     move,
     on_device,
 )
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.containers.storage.settled import settle
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 
@@ -298,7 +299,7 @@ def partition_by_counts(
 
 def check_shards(shards: object) -> int:
     """`shards` as an int; ValueError if it is not one, or less than 1."""
-    if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
+    if not is_integer(shards) or shards < 1:
         raise ValueError(f"shards: expected an integer >= 1, got {shards!r}")
     return int(shards)
 
