@@ -34,7 +34,8 @@ LISTS = {"vertices", "_sources", "closeness_centrality", "multi_source_bfs", "ra
 
 # what is no operation: the entries between vertices of given values, one entry a row, the range of
 # a graph's values, which it keeps; and random numbers, which no operator draws
-PRIVATE = {"_where", "_from_columns", "_value_range"}
+# `_T` is the transpose for those who only read it: a symmetric Matrix itself
+PRIVATE = {"_T", "_where", "_from_columns", "_value_range"}
 DRAWS = {"random_words.py": {"_with_values"}}
 
 

@@ -265,6 +265,8 @@ def _build(case: Case) -> Entries | Refusal:
         if np.unique(keys).size != keys.size:
             return Refusal("a position twice")
         return from_coo(case.shape, at, values)
+    if case.op in ("plus", "times") and values.dtype.kind in "iu" and _wraps(case.op, keys, values):
+        return Refusal(f"a {case.op} that {values.dtype} does not hold")
     rank = ranks_of(keys)
     found = Entries(case.shape, np.zeros(0, np.int64), np.zeros(0, values.dtype))
     for k in range(int(rank.max(initial=-1)) + 1):  # the k-th values of each position
@@ -272,6 +274,16 @@ def _build(case: Case) -> Entries | Refusal:
         both = combined(found, now, case.op)
         found = union(both, found, now)
     return found
+
+
+def _wraps(op: str, keys: np.ndarray, values: np.ndarray) -> bool:
+    """Whether the sum or product of the integers of a position is out of their type's range."""
+    found: dict[int, int] = {}
+    for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+        before = found.get(key, 0 if op == "plus" else 1)
+        found[key] = before + value if op == "plus" else before * value
+    limit = np.iinfo(values.dtype)
+    return any(not limit.min <= each <= limit.max for each in found.values())
 
 
 COMPUTED: dict[str, Callable[[Case], Entries | Refusal]] = {
