@@ -162,8 +162,14 @@ def graphs() -> list[sg.Matrix]:
     return [sg.generators.kronecker(7, 4), sg.generators.grid(9, 8, remove=0.3), directed, loops]
 
 
-@pytest.mark.parametrize("step", [1, 7, 1 << 20])
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize(
+    ("device", "step"),
+    [
+        *(("cpu", step) for step in (1, 7, 1 << 20)),
+        # each step is some thirty launches
+        *(pytest.param("cuda", step, marks=pytest.mark.gpu) for step in (200, 1 << 20)),
+    ],
+)
 def test_the_oracles(device: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What results are compared with is what NetworkX and SciPy say."""
     monkeypatch.setattr(oracles, "STEP", step)

@@ -344,6 +344,8 @@ def _draw_writing(case: Case, pool: Pool, rng: Rng) -> None:
         return
     _draw_aliases(case, rng)
     case.out_form = draw_form(rng, case.shape, pool.index)
+    if case.out_form[0] == "view":  # which is only read
+        case.out_form = ("plain", *case.out_form[1:])
     case.accum = pool.accum if rng.random() < 0.4 else None
     if case.options.get("repeated"):
         case.accum = pool.accum

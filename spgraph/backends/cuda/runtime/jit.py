@@ -91,7 +91,7 @@ def together(place: Array, *programs: tuple[str, str, bool, tuple[str, ...]]) ->
             for name in names:
                 kernel(stem, name, text, cooperative=cooperative)
 
-    with ThreadPoolExecutor(len(programs)) as pool:
+    with preparing(), ThreadPoolExecutor(len(programs)) as pool:
         list(pool.map(load, programs))  # raises what a thread has raised
 
 
