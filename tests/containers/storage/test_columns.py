@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 
 import spgraph as sg
 from spgraph.errors import DomainMismatch
 
-pandas = pytest.importorskip("pandas")
-polars = pytest.importorskip("polars")
-pyarrow = pytest.importorskip("pyarrow")
+pandas = pytest.importorskip("pandas", reason="pip install 'spgraph[dev]'")
+polars = pytest.importorskip("polars", reason="pip install 'spgraph[dev]'")
 
 COLUMNS: dict[str, Callable[[list[Any]], Any]] = {
     "pandas": lambda x: pandas.Series(x, dtype="Int64"),
