@@ -55,8 +55,9 @@ class VectorSugar(VectorArithmetic):
 
         `size` defaults to the largest index + 1. Repeated indices are combined with the BinaryOp or
         Monoid `dup_op` (or that of its name), in the order given; without one they raise
-        ValueError. Values become `dtype` if given: ValueError for one that it does not hold.
-        `device` defaults to where the arrays are.
+        ValueError, and OverflowError where their type does not hold a sum or a product of integers.
+        Values become `dtype` if given: ValueError for one that it does not hold. `device` defaults
+        to where the arrays are.
 
         >>> import spgraph as sg
         >>> from spgraph.semirings import binary
@@ -169,7 +170,7 @@ class MatrixSugar(MatrixArithmetic):
         the BinaryOp or Monoid `dup_op` (or that of its name), in the order given; without one they
         raise ValueError, except under a scalar, where they change nothing. `symmetric=True` is the
         caller's word that the entries are symmetric: it is not checked, and nothing is mirrored.
-        `dtype` and `device` are as those of `Vector.from_coo`.
+        `dtype`, `device` and the OverflowError of sums are as those of `Vector.from_coo`.
 
         `compact=True` is for ids far apart: the vertices that occur, as a row or a column, are
         numbered 0, 1, ... by ascending id, and (Matrix, ids) is returned, ids[v] being the id of

@@ -79,9 +79,10 @@ def from_edges(
     are one edge.
 
     Raises ValueError for a name or a weight that is missing (null, None, NaN), with its row, for a
-    repeated edge, and for a column that does not exist; DomainMismatch for other types;
-    DimensionMismatch for columns of different lengths; FormatError for a damaged file or an unknown
-    suffix; FileNotFoundError for a missing one.
+    repeated edge, and for a column that does not exist; OverflowError where the type of the weights
+    does not hold a sum or a product; DomainMismatch for other types; DimensionMismatch for columns
+    of different lengths; FormatError for a damaged file or an unknown suffix; FileNotFoundError for
+    a missing one.
 
     >>> import spgraph as sg
     >>> roads = {"from": ["Ulm", "Ulm", "Bonn"], "to": ["Bonn", "Kiel", "Kiel"], "km": [40, 80, 30]}

@@ -37,17 +37,20 @@ def with_paths(A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vec
     """The closure over min_plus from `source`; and its `path_parents`, or None where too many
     vertices have several. None where the backend does not find both in one loop for A's types.
     """
-    on, kind = backend(A.device), A.dtype if A.dtype.kind == "f" else INT64
-    name = "closure_path_parents" if kind != INT64 else "closure_counted"
-    fused = getattr(on, name, None)
-    if fused is None or A.nvals == 0:
+    on = backend(A.device)
+    if A.nvals == 0:
         return None
-    if kind != INT64 and (kind != np.float32 or A.index_dtype != np.int32):
-        return None
-    start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
-    if kind != INT64:
+    if A.dtype.kind == "f":
+        fused = getattr(on, "closure_path_parents", None)
+        if fused is None or A.dtype != np.float32 or A.index_dtype != np.int32:
+            return None
+        start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
         A, plan = checked(A, start, min_plus, delta)
         return fused(A, source, plan.delta, plan.reach)
+    fused = getattr(on, "closure_counted", None)
+    if fused is None:
+        return None
+    start = Vector.unit(source, 0, size=A.nrows, dtype=INT64, device=A.device)
     # where values are the same along some edges, what counts edges tells them apart
     found = counting(A, start, delta)
     if found is None:
