@@ -15,8 +15,8 @@ import argparse
 import functools
 import json
 import pathlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from benchmarks.measuring import arguments, gpu_clock, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
 
 GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"
+TRIANGLES_UP_TO = 1 << 28  # entries: beyond, a count takes seconds
+Row = dict[str, Any]
+Part = tuple[dict[str, Row], Any, list[str]]
 TASKS = ("sssp", "sssp distances", "components", "betweenness", "pagerank", "triangles")
 
 
@@ -57,6 +60,24 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+class Graph(NamedTuple):
+    """A graph, symmetric, and how it is measured."""
+
+    pattern: sg.Matrix
+    weighted: sg.Matrix
+    sources: list[int]
+    calls: int
+
+    def timed(self, calls: Sequence[Callable[[], Any]], first_ms: float | None = None) -> Row:
+        """The row of these calls; without `first_ms` nobody has made the first of them before."""
+        if first_ms is None:
+            first_ms = rows.first(calls[0], "cuda")[1]
+        seen = rows.untimed(calls[0], first_ms, "cuda")
+        found = [gpu_clock.measure(call, self.calls) for call in calls]
+        kinds = {"device": [t.device_ms for t in found], "wall": [t.wall_ms for t in found]}
+        return rows.row_of_kinds(kinds, seen)
+
+
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """spgraph on one graph."""
     cupy = import_cupy()
@@ -65,61 +86,84 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     degree = cupy.diff(A.indptr)
     component = sg.bfs(A, int(degree.argmax()), parents=False).level.to_coo()[0]
     sources = graphs.draw_sources(cupy.asnumpy(component), options.sources)
+    del degree, component
+    graph = Graph(A, W, sources, options.calls)
     entry: dict[str, Any] = {**graphs.describe(name, A), "sources": sources, "answers": {}}
     entry["faults"] = []
+    parts = [sssp, components, betweenness, pagerank]
+    if A.nvals <= TRIANGLES_UP_TO:
+        parts.append(triangles)
+    for part in parts:
+        measured, answer, faults = part(graph)
+        entry |= measured
+        entry["answers"][part.__name__] = answer
+        entry["faults"] += faults
+    return entry
 
-    def timed(calls: list[Callable[[], Any]], first_ms: float | None = None) -> dict[str, Any]:
-        """The row of these calls; without `first_ms` nobody has made the first of them before."""
-        if first_ms is None:
-            first_ms = rows.first(calls[0], "cuda")[1]
-        seen = rows.untimed(calls[0], first_ms, "cuda")
-        found = [gpu_clock.measure(call, options.calls) for call in calls]
-        kinds = {"device": [t.device_ms for t in found], "wall": [t.wall_ms for t in found]}
-        return rows.row_of_kinds(kinds, seen)
 
-    sums, firsts = [], []
-    for source in sources:
-        (distance, parent), ms = rows.first(functools.partial(sg.sssp, W, source), "cuda")
+# --- one algorithm: (its rows, what cuGraph's answer is compared with, what is wrong) -------------
+
+
+def sssp(graph: Graph) -> Part:
+    """Shortest paths from every source, with parents and without."""
+    sums, firsts, faults = [], [], []
+    whole = [functools.partial(sg.sssp, graph.weighted, s) for s in graph.sources]
+    for source, call in zip(graph.sources, whole, strict=True):
+        (distance, parent), ms = rows.first(call, "cuda")
         firsts.append(ms)
-        entry["faults"] += _sssp_faults(W, source, distance, parent, cupy)
+        faults += _sssp_faults(graph.weighted, source, distance, parent, import_cupy())
         sums.append([distance.nvals, int(distance.to_coo()[1].sum(dtype=np.int64))])
         del distance, parent
-    entry["answers"]["sssp"] = sums
-    entry["sssp"] = timed([functools.partial(sg.sssp, W, s) for s in sources], firsts[0])
-    alone = functools.partial(sg.sssp, W, parents=False)
-    entry["sssp distances"] = timed([functools.partial(alone, s) for s in sources])
+    alone = [functools.partial(call, parents=False) for call in whole]
+    found = {"sssp": graph.timed(whole, firsts[0]), "sssp distances": graph.timed(alone)}
+    return found, sums, faults
 
+
+def components(graph: Graph) -> Part:
+    """Connected components, and how many there are."""
+    cupy, A, faults = import_cupy(), graph.pattern, []
     found, first_ms = rows.first(lambda: sg.connected_components(A), "cuda")
     label, tails = found.to_cupy(), A.row_indices()
     if bool((label[tails] != label[A.indices]).any()) or bool((label[label] != label).any()):
-        entry["faults"].append("components: an edge joins two of them, or a label is no root")
-    entry["answers"]["components"] = int((label == cupy.arange(A.nrows)).sum())
+        faults.append("components: an edge joins two of them, or a label is no root")
+    number = int((label == cupy.arange(A.nrows)).sum())
     del tails, label, found
-    entry["components"] = timed([lambda: sg.connected_components(A)], first_ms)
+    measured = graph.timed([lambda: sg.connected_components(A)], first_ms)
+    return {"components": measured}, number, faults
 
-    centrality = functools.partial(sg.betweenness_centrality, A, sources=sources[:1])
+
+def betweenness(graph: Graph) -> Part:
+    """Betweenness of one source, and the sum and the greatest of the scores."""
+    cupy, A, faults = import_cupy(), graph.pattern, []
+    centrality = functools.partial(sg.betweenness_centrality, A, sources=graph.sources[:1])
     found, first_ms = rows.first(centrality, "cuda")
     score = found.to_cupy()
-    level = sg.bfs(A, sources[0], parents=False).level.to_coo()[1]
+    level = sg.bfs(A, graph.sources[0], parents=False).level.to_coo()[1]
     # the dependencies of one source sum up to (level - 1) over what it reaches
     expected = float(cupy.maximum(level - 1, 0).sum(dtype=np.float64))
-    if abs(float(score.sum()) / max(expected, 1.0) - 1) > 1e-5:
-        entry["faults"].append(f"betweenness: the sum is {float(score.sum())}, not {expected}")
-    entry["answers"]["betweenness"] = [float(score.sum()), float(score.max())]
+    total, most = float(score.sum()), float(score.max())
+    if abs(total / max(expected, 1.0) - 1) > 1e-5:
+        faults.append(f"betweenness: the sum is {total}, not {expected}")
     del score, level, found
-    entry["betweenness"] = timed([centrality], first_ms)
+    return {"betweenness": graph.timed([centrality], first_ms)}, [total, most], faults
 
+
+def pagerank(graph: Graph) -> Part:
+    """An iteration of PageRank, and the greatest rank and the sum of squares."""
+    A = graph.pattern
     ranks = {k: functools.partial(sg.pagerank, A, tol=None, max_iter=k) for k in (20, 40)}
-    twenty, forty = timed([ranks[20]]), timed([ranks[40]])
+    twenty, forty = graph.timed([ranks[20]]), graph.timed([ranks[40]])
     rank = sg.pagerank(A, tol=1e-8, max_iter=500).to_cupy()
-    entry["faults"] += _pagerank_faults(A, rank, cupy)
-    entry["answers"]["pagerank"] = [float(rank.max()), float((rank * rank).sum())]
-    del rank
-    entry["pagerank"] = rows.between(twenty, forty, 20) | {"twenty": twenty, "forty": forty}
-    if name == "kron21":
-        entry["triangles"] = timed([lambda: sg.triangle_count(A)])
-        entry["answers"]["triangles"] = sg.triangle_count(A)
-    return entry
+    faults = _pagerank_faults(A, rank, import_cupy())
+    measured = rows.between(twenty, forty, 20) | {"twenty": twenty, "forty": forty}
+    return {"pagerank": measured}, [float(rank.max()), float((rank * rank).sum())], faults
+
+
+def triangles(graph: Graph) -> Part:
+    """The triangles of the graph."""
+    A = graph.pattern
+    found, first_ms = rows.first(lambda: sg.triangle_count(A), "cuda")
+    return {"triangles": graph.timed([lambda: sg.triangle_count(A)], first_ms)}, int(found), []
 
 
 def _sssp_faults(W: sg.Matrix, source: int, distance: Any, parent: Any, cupy: Any) -> list[str]:
