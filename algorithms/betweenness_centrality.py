@@ -6,7 +6,7 @@ import numpy as np
 
 from ..containers import Matrix, MatrixLike, Vector
 from ..containers.annotations import Vertices
-from ..containers.storage.numbers import is_integer
+from ..containers.storage.numbers import flags, is_integer
 from ..errors import DomainMismatch, NegativeWeight
 from ..iterations import closure, dag_edges, dependencies, dependencies_along, search
 from ..operations import apply, assign, ewise_add, reduce, reduce_columnwise
@@ -64,6 +64,7 @@ def betweenness_centrality(
     >>> sg.betweenness_centrality(A, sources=[0], normalized=True).to_numpy().round(3).tolist()
     [0.0, 0.333, 0.0, 0.0]
     """
+    flags("betweenness_centrality", normalized=normalized, weighted=weighted)
     A = square("betweenness_centrality", A)
     first = _sources(A, sources, k, seed)
     # p<!level> = p plus.first A, and back: d<level> = p * (A plus.second ((1 + d) / p))

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, overload
 
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
+from ..containers.storage.numbers import flags
 from ..iterations import Level, search
 from ..semirings import any_pair, min_secondi
 from .vertices import square, vertex
@@ -108,6 +109,7 @@ def bfs(
     >>> [(row.depth, row.direction, row.frontier) for row in rows]
     [(0, 'push', 1), (1, 'push', 2), (2, 'push', 1)]
     """
+    flags("bfs", parents=parents, trace=trace)
     A = square("bfs", A)
     source = vertex("bfs", A, source)
     start = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)

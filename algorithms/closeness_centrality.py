@@ -6,6 +6,7 @@ import numpy as np
 
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Vertices
+from ..containers.storage.numbers import flags
 from ..iterations import level_sums
 from .vertices import square, vertices
 
@@ -39,6 +40,7 @@ def closeness_centrality(
     >>> sg.closeness_centrality(A).to_numpy().round(3).tolist()
     [0.444, 0.667, 0.444, 0.0]
     """
+    flags("closeness_centrality", wf_improved=wf_improved)
     A = square("closeness_centrality", A)
     n = A.nrows
     asked = np.arange(n) if sources is None else vertices("closeness_centrality", A, sources)

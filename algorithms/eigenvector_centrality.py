@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..containers import MatrixLike, Vector
+from ..containers.storage.numbers import flags
 from ..iterations.power_iteration import Hop, Step, graph, limits, power, settled
 
 
@@ -39,6 +40,7 @@ def eigenvector_centrality(
     >>> sg.eigenvector_centrality(A).to_numpy().round(3).tolist()
     [0.5, 0.707, 0.5]
     """
+    flags("eigenvector_centrality", weighted=weighted)
     A = graph("eigenvector_centrality", A, weighted)
     limits("eigenvector_centrality", tol, max_iter)
     n = A.nrows

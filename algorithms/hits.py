@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..containers import MatrixLike, Vector
+from ..containers.storage.numbers import flags
 from ..iterations.power_iteration import Hop, Step, full, graph, limits, power, scaled, settled
 from ..operations import vxm
 from ..semirings import plus_first, plus_times
@@ -55,6 +56,7 @@ def hits(
     >>> hub.to_numpy().round(3).tolist(), authority.to_numpy().round(3).tolist()
     ([0.618, 0.382, 0.0, 0.0], [0.0, 0.0, 0.382, 0.618])
     """
+    flags("hits", weighted=weighted)
     A = graph("hits", A, weighted)
     limits("hits", tol, max_iter)
     n = A.nrows

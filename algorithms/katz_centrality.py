@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 
 from ..containers import MatrixLike, Vector
+from ..containers.storage.numbers import flags
 from ..iterations.power_iteration import Hop, Step, full, graph, limits, scaled, settled, started
 
 
@@ -49,6 +50,7 @@ def katz_centrality(
     >>> sg.katz_centrality(A).to_numpy().round(3).tolist()
     [0.56, 0.611, 0.56]
     """
+    flags("katz_centrality", weighted=weighted)
     A = graph("katz_centrality", A, weighted)
     limits("katz_centrality", tol, max_iter)
     if not 0 <= alpha < float("inf"):

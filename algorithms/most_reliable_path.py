@@ -8,6 +8,7 @@ import numpy as np
 
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
+from ..containers.storage.numbers import flags
 from ..iterations import closure, dag_edges, search
 from ..semirings import max_times, min_secondi
 from .vertices import square, vertex
@@ -54,6 +55,7 @@ def most_reliable_path(
     >>> reliability.to_numpy().tolist(), parent.to_numpy().tolist()
     ([1.0, 0.5, 0.25], [0, 0, 1])
     """
+    flags("most_reliable_path", parents=parents)
     A = square("most_reliable_path", A)
     source = vertex("most_reliable_path", A, source)
     kind = A.dtype if A.dtype.kind == "f" else np.float64

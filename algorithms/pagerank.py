@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..containers import Matrix, MatrixLike, Vector
+from ..containers.storage.numbers import flags
 from ..iterations.power_iteration import (
     Hop,
     Step,
@@ -65,6 +66,7 @@ def pagerank(
     >>> sg.pagerank(A).to_numpy().round(3).tolist()
     [0.037, 0.48, 0.445, 0.037]
     """
+    flags("pagerank", weighted=weighted)
     A = graph("pagerank", A, weighted)
     limits("pagerank", tol, max_iter)
     if not 0 < damping < 1:

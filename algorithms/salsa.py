@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..containers import MatrixLike, Vector
+from ..containers.storage.numbers import flags
 from ..iterations.power_iteration import (
     Hop,
     Step,
@@ -72,6 +73,7 @@ def salsa(
     >>> hub.to_numpy().round(3).tolist(), authority.to_numpy().round(3).tolist()
     ([0.667, 0.333, 0.0, 0.0], [0.0, 0.0, 0.333, 0.667])
     """
+    flags("salsa", weighted=weighted)
     A = graph("salsa", A, weighted)
     limits("salsa", tol, max_iter)
     out = out_strength(A, weighted)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
+from ..containers.storage.numbers import flags
 from ..iterations import closure
 from ..iterations import parents as carriers
 from ..iterations.fixed_point import counted
@@ -66,6 +67,7 @@ def sssp(
     >>> distance.to_numpy(fill=-1).tolist(), parent.to_numpy(fill=-1).tolist()
     ([0, 4, 7, 8, -1], [0, 0, 1, 2, -1])
     """
+    flags("sssp", parents=parents)
     A = square("sssp", A)
     source = vertex("sssp", A, source)
     A, whole = in_int64(A)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
+from ..containers.storage.numbers import flags
 from ..iterations import closure, dag_edges, search
 from ..semirings import max_min, min_secondi, monoid
 from .vertices import square, vertex
@@ -49,6 +50,7 @@ def widest_path(
     >>> width.to_numpy().tolist(), parent.to_numpy().tolist()
     ([inf, 7.0, 5.0], [0, 0, 1])
     """
+    flags("widest_path", parents=parents)
     A = square("widest_path", A)
     source = vertex("widest_path", A, source)
     # the identity of min: no edge narrows it yet

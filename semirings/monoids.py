@@ -107,6 +107,11 @@ class Monoid:
             raise DomainMismatch(
                 f"Monoid: {self.op!r} gives positions; expected an operator that combines values"
             )
+        if not isinstance(self.idempotent, bool | np.bool_):
+            raise DomainMismatch(
+                f"Monoid({self.op.name}): idempotent: expected True or False, "
+                f"got {self.idempotent!r}"
+            )
         for what, limit in (("identity", self.identity), ("terminal", self.terminal)):
             absent = limit is None and what == "terminal"
             if not (

@@ -28,6 +28,7 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.casting import as_reals, check_wrapped, converted_exactly, storing
 from spgraph.containers.storage.chosen import distinct
+from spgraph.containers.storage.numbers import flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.operations.reductions import reduce_segments
@@ -96,8 +97,8 @@ def build_matrix(
     compact: bool | None,
 ) -> Matrix | tuple[Matrix, Array]:
     """See `Matrix.from_coo`."""
+    flags_or_none("from_coo", symmetric=symmetric, compact=compact)
     dup_op = _operator(dup_op)
-    check_compact("from_coo", compact)
     rows = _ids("rows", rows, device)
     columns = _ids("columns", columns, device_of(rows) if device is None else device)
     if rows.size != columns.size:
@@ -164,12 +165,6 @@ def _by_keys(
         )
         keys = keys if starts is None else keys[starts]
     return _compressed_rows(keys, nrows, ncols, bits), stored
-
-
-def check_compact(name: str, compact: object) -> None:
-    """Raise ValueError unless `compact` is True, False or None."""
-    if compact is not None and not isinstance(compact, bool):
-        raise ValueError(f"{name}: compact: expected True, False or None, got {compact!r}")
 
 
 def check_row_pointers(

@@ -11,7 +11,7 @@ from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.arrays import Array, as_array, device_of, move, on_device
 from spgraph.containers.storage.casting import storing
-from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.errors import (
     BackendMismatch,
     DimensionMismatch,
@@ -129,8 +129,9 @@ def output(
     """Check the keyword arguments that all operations share, for a result of `shape`: a Vector for
     one dimension, a Matrix for two.
     """
-    if out is None and mask is None and accum is None and not replace:  # most calls
+    if out is None and mask is None and accum is None and replace is False:  # most calls
         return
+    flags(name, replace=replace)
     kind: type[Vector | Matrix] = Vector if len(shape) == 1 else Matrix
     if out is None and accum is not None:
         raise ValueError(

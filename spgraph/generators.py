@@ -19,7 +19,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
 )
 from spgraph.containers.storage.chosen import compress, distinct
-from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, generate_edges, numbers, state_of
 
 __all__ = [
@@ -88,6 +88,7 @@ def kronecker(
     >>> A.shape, A.symmetric, A.nvals < 2 * 8 * 1024
     ((1024, 1024), True, True)
     """
+    flags("kronecker", permute=permute, symmetric=symmetric, self_loops=self_loops)
     recipe = kronecker_recipe(
         scale, edge_factor, a, b, c, d, noise, seed, permute, symmetric, self_loops
     )
@@ -111,6 +112,7 @@ def kronecker_recipe(
     `edge_factor`, `a`, `b`, `c`, `d`, `noise`, `seed`, `permute`, `symmetric`, `self_loops`), for
     `spgraph.distributed.from_recipe`; raises as `kronecker` does.
     """
+    flags("kronecker_recipe", permute=permute, symmetric=symmetric, self_loops=self_loops)
     scale = _integer("scale", scale, 0, 30)
     a, b, c, d = _probabilities(a, b, c, d)
     if not 0 <= noise <= 0.25:
@@ -158,6 +160,7 @@ def uniform_random(
     >>> sg.generators.uniform_random(1000, 4).symmetric
     True
     """
+    flags("uniform_random", symmetric=symmetric, self_loops=self_loops)
     n = _integer("n", n, 0, LARGEST)
     count = _edge_count(edge_factor, n)
     state = _state(seed, EDGES)

@@ -8,6 +8,7 @@ import doctest
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 import spgraph as sg
@@ -131,3 +132,59 @@ def test_every_parameter_is_named(name: str) -> None:
     asked = set(inspect.signature(function).parameters) - {"self", "cls"}
     missing = [each for each in asked if not re.search(rf"\b{each}\b", quoted)]
     assert not [each for each in missing if not re.search(rf"\b{each}(=|\[|:)", text)]
+
+
+def flags_of(owner: object, names: list[str]) -> list[tuple[str, str]]:
+    """(function, argument) of every argument that is True or False."""
+    found = []
+    for name in names:
+        function = getattr(owner, name)
+        if callable(function) and not inspect.isclass(function):
+            given = inspect.signature(function).parameters.values()
+            found += [(name, p.name) for p in given if str(p.annotation).startswith("bool")]
+    return found
+
+
+SAMPLE = sg.Matrix.from_coo([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0])
+VALID = {"u": SAMPLE[0, :], "w": SAMPLE[0, :], "v": SAMPLE[0, :], "op": "plus"} | {
+    "semiring": "plus_times", "indices": [0], "n": 3, "path": "none.el", "value": 1.0, "source": 0
+}  # fmt: skip
+OWNERS: dict[str, object] = {
+    module.__name__: module
+    for module in (sg, sg.csgraph, sg.generators, sg.iterations, sg.plot, sg.benchmarking)
+} | {"distributed": sg.distributed, "Matrix": SAMPLE, "Vector": SAMPLE[0, :]}
+OWNERS["DistributedMatrix"] = SAMPLE.distribute(2)
+METHODS = {"Matrix": (BOTH + " " + MATRIX).split(), "Vector": (BOTH + " " + VECTOR).split()}
+METHODS["DistributedMatrix"] = ["astype", "conj", "isequal", "to_scipy", "to_cupyx", "tocsr"]
+FLAGS = [
+    (owner, *flag)
+    for owner, holder in OWNERS.items()
+    for flag in flags_of(holder, getattr(holder, "__all__", METHODS.get(owner, [])))
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "flag"), FLAGS)
+def test_what_is_neither_true_nor_false_is_no_flag(owner: str, name: str, flag: str) -> None:
+    function = getattr(OWNERS[owner], name)
+    given = {
+        p.name: VALID.get(p.name, SAMPLE)
+        for p in inspect.signature(function).parameters.values()
+        if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
+    for wrong in ("no", 0, np.array([0])):
+        with pytest.raises(TypeError, match=f"{flag}: expected True"):
+            function(**given, **{flag: wrong})
+
+
+def test_a_truth_of_numpy_is_a_flag() -> None:
+    true, false = np.True_, np.False_
+    ranks = sg.pagerank(SAMPLE, weighted=true)
+    assert ranks.isequal(sg.pagerank(SAMPLE, weighted=True))
+    assert SAMPLE.isequal(sg.Matrix.from_scipy(SAMPLE.to_scipy(), symmetric=None, copy=false))
+    with pytest.raises(ValueError, match="not symmetric"):
+        SAMPLE.to_networkx(directed=false)
+    assert sg.apply(SAMPLE, "ainv", out=SAMPLE.dup(), replace=true).nvals == 3
+    with pytest.raises(TypeError, match=r"Mask: structure: expected True or False, got 'no'"):
+        sg.Mask(SAMPLE, "no")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"Monoid\(plus\): idempotent: expected True or False"):
+        semirings.Monoid(semirings.binary.plus, 0, idempotent="no")  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from spgraph.benchmarking.timing import timed
 from spgraph.checks import matrix
 from spgraph.containers import Matrix, MatrixLike
 from spgraph.containers.storage.arrays import array_module, on_device
-from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.distributed import DistributedMatrix
 from spgraph.random_edges import numbers, state_of
 
@@ -99,6 +99,7 @@ def gap(
     >>> [(each.kernel, len(each.seconds), each.valid) for each in found]
     [('bfs', 2, True), ('tc', 2, True)]
     """
+    flags("gap", verify=verify)
     A = matrix("gap", A)
     unknown = [kernel for kernel in kernels if kernel not in TRIALS]
     if unknown or isinstance(kernels, str):

@@ -19,7 +19,7 @@ from spgraph.benchmarking.timing import timed
 from spgraph.benchmarking.tuples import Graph, construct, generate_tuples
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, check_device, device_of, move, on_device
-from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.distributed import Communicator, DistributedMatrix
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.distribute import chosen
@@ -115,7 +115,7 @@ def graph500(
     >>> found.valid, len(found.bfs), len(found.sssp), found.vertices
     (True, 3, 3, 64)
     """
-    _check(scale=scale, edgefactor=edgefactor, roots=roots)
+    _check(trace, scale=scale, edgefactor=edgefactor, roots=roots)
     comm = _communicator(device, shards, communicator)
     graph, generation, construction = _made(comm, scale, edgefactor, seed)
     keys = search_keys(graph.degrees, roots, seed)
@@ -140,8 +140,9 @@ def _traced(A: Matrix, key: int) -> tuple[list[Level], Cost | None]:
     return bfs(A, key, trace=True).trace, cost
 
 
-def _check(**numbers: object) -> None:
-    """ValueError for what is no integer >= 1."""
+def _check(trace: bool, **numbers: object) -> None:
+    """DomainMismatch for a `trace` that is no truth, ValueError for what is no integer >= 1."""
+    flags("graph500", trace=trace)
     for name, value in numbers.items():
         if not is_integer(value) or value < 1:
             raise ValueError(f"graph500: {name}: expected an integer >= 1, got {value!r}")

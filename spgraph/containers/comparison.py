@@ -8,6 +8,7 @@ import numpy as np
 
 from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.storage.arrays import Array, array_module, on_its_device
+from spgraph.containers.storage.numbers import flags
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class VectorComparison(VectorParts):
         >>> v.isequal(sg.Vector.from_dense([1.0, 2.0])), v.isequal(sg.Vector.from_dense([1, 3]))
         (True, False)
         """
+        flags("isequal", check_dtype=check_dtype)
         return self._matches(other, check_dtype, lambda xp, x, y: bool(_equal(x, y).all()))
 
     def isclose(self, other: Vector, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:
@@ -80,6 +82,7 @@ class MatrixComparison(MatrixParts):
         >>> A.isequal(A.dup(float)), A.isequal(A.dup(float), check_dtype=True)
         (True, False)
         """
+        flags("isequal", check_dtype=check_dtype)
         return self._matches(other, check_dtype, lambda xp, x, y: _equal(x, y))
 
     def isclose(self, other: Matrix, *, rtol: float = 1e-7, atol: float = 0.0) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spgraph import late_imports
 from spgraph.containers.annotations import DType, Scalar, SparseArray
+from spgraph.containers.memory import copying
 from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import (
@@ -28,6 +27,7 @@ from spgraph.containers.storage.arrays import (
 from spgraph.containers.storage.casting import differs, rounded
 from spgraph.containers.storage.chosen import compress
 from spgraph.containers.storage.compressed import ascends, check_other, checked
+from spgraph.containers.storage.numbers import flags, flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
 
@@ -200,6 +200,8 @@ class MatrixConversions(MatrixParts):
         >>> A.values.tolist()
         [2.0, 2.0]
         """
+        flags("from_scipy", copy=copy)
+        flags_or_none("from_scipy", symmetric=symmetric)
         if not hasattr(S, "tocsr"):
             raise DomainMismatch(
                 f"S: expected a SciPy or CuPy sparse array or matrix, got {type(S).__name__}; "
@@ -321,6 +323,7 @@ class MatrixConversions(MatrixParts):
         >>> A.to_scipy().sum(axis=1).tolist()
         [3, 0, 5]
         """
+        flags("to_scipy", copy=copy)
         import scipy.sparse
 
         A = self.to("cpu")
@@ -338,6 +341,7 @@ class MatrixConversions(MatrixParts):
         >>> sg.Matrix.from_coo([0], [1]).to_cupyx().shape  # doctest: +SKIP
         (1, 2)
         """
+        flags("to_cupyx", copy=copy)
         A = self.to(self.device if self.device != "cpu" else "cuda")
         with late_imports.whole():
             import cupyx.scipy.sparse
@@ -385,16 +389,3 @@ class MatrixConversions(MatrixParts):
         with copying(name, "the Matrix", arrays):
             values = arrays[0] if self.iso else arrays[0].copy()
             return values, self._indices.copy(), self._indptr.copy()
-
-
-@contextlib.contextmanager
-def copying(name: str, what: str, arrays: Sequence[Array]) -> Iterator[None]:
-    """A MemoryError of a copy names the way without one."""
-    try:
-        yield
-    except MemoryError as error:
-        size = sum(array.nbytes for array in arrays)
-        raise MemoryError(
-            f"{name}: no memory for a copy of the {size} bytes of {what}; "
-            "copy=False borrows the arrays instead"
-        ) from error

@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spgraph.containers.storage.numbers import flags
+
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
@@ -29,6 +31,9 @@ class Mask:
     parent: Vector | Matrix
     structure: bool
     complement: bool = False
+
+    def __post_init__(self) -> None:
+        flags("Mask", structure=self.structure, complement=self.complement)
 
     def __invert__(self) -> Mask:
         return replace(self, complement=not self.complement)

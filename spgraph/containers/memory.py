@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from spgraph.containers.display import size_of
+from spgraph.containers.storage.arrays import Array
 
 UNKNOWN = 2**63
 SMALL = 1 << 24  # bytes that are taken without a question, which costs a tenth of a millisecond
@@ -60,3 +63,16 @@ def _line(path: str, name: str, otherwise: int) -> int:
         return otherwise
     found = (line.split() for line in text.splitlines())
     return next((int(words[1]) for words in found if words[:1] == [name]), otherwise)
+
+
+@contextlib.contextmanager
+def copying(name: str, what: str, arrays: Sequence[Array]) -> Iterator[None]:
+    """A MemoryError of a copy names the way without one."""
+    try:
+        yield
+    except MemoryError as error:
+        size = sum(array.nbytes for array in arrays)
+        raise MemoryError(
+            f"{name}: no memory for a copy of the {size} bytes of {what}; "
+            "copy=False borrows the arrays instead"
+        ) from error

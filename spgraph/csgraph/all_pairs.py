@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.conversions import csgraph_masked_from_dense, csgraph_to_dense
 from spgraph.csgraph.graphs import NULL, Rows, from_pydata, traversals
 from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
@@ -48,6 +49,13 @@ def floyd_warshall(
            [inf,  0.,  2.],
            [inf, inf,  0.]])
     """
+    flags(
+        "floyd_warshall",
+        directed=directed,
+        return_predecessors=return_predecessors,
+        unweighted=unweighted,
+        overwrite=overwrite,
+    )
     distance = _lengths(csgraph, copy=not overwrite)
     xp, n = array_module(distance), distance.shape[0]
     if not is_sparse(csgraph):
@@ -124,6 +132,7 @@ def construct_dist_matrix(
            [inf,  0.,  2.],
            [inf, inf,  0.]])
     """
+    flags("construct_dist_matrix", directed=directed)
     lengths = _lengths(graph, copy=not directed)
     xp, n = array_module(lengths), lengths.shape[0]
     given: Array = predecessors if is_gpu(predecessors) else np.asarray(predecessors)

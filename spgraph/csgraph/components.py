@@ -6,6 +6,7 @@ import numpy as np
 
 from spgraph.algorithms import connected_components as least_members
 from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.graphs import rows_of, traversals
 from spgraph.csgraph.kinds import GraphLike
 
@@ -36,6 +37,7 @@ def connected_components(
     >>> connected_components([[0, 1, 0], [0, 0, 0], [0, 0, 0]])
     (2, array([0, 0, 1], dtype=int32))
     """
+    flags("connected_components", directed=directed, return_labels=return_labels)
     if connection.lower() not in ("weak", "strong"):
         raise ValueError(f"connection must be 'weak' or 'strong', got {connection!r}")
     strong = directed and connection.lower() == "strong"

@@ -10,6 +10,7 @@ import scipy.sparse
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.containers.storage.compressed import ascends, check_other, checked
+from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.kinds import is_gpu, is_sparse
 from spgraph.semirings import binary
 
@@ -31,6 +32,7 @@ def csgraph_from_dense(
     >>> csgraph_from_dense([[0, 1], [2, 0]]).data
     array([1., 2.])
     """
+    flags("csgraph_from_dense", nan_null=nan_null, infinity_null=infinity_null)
     if hasattr(graph, "__cuda_array_interface__"):
         return _from_cupy(graph, null_value, nan_null, infinity_null)
     masked = csgraph_masked_from_dense(graph, null_value, nan_null, infinity_null, copy=False)
@@ -78,6 +80,7 @@ def csgraph_masked_from_dense(
     >>> csgraph_masked_from_dense([[0, 1], [2, 0]]).mask.tolist()
     [[True, False], [False, True]]
     """
+    flags("csgraph_masked_from_dense", nan_null=nan_null, infinity_null=infinity_null, copy=copy)
     _refuse_gpu("csgraph_masked_from_dense: graph", graph)
     graph = np.array(graph, copy=copy or None)
     _square(graph)

@@ -13,6 +13,7 @@ from spgraph.containers import Matrix
 from spgraph.containers.annotations import DType
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.containers.storage.compressed import checked
+from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.graphs import from_pydata, like
 from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
 
@@ -50,6 +51,14 @@ def laplacian(
            [-1,  3, -2],
            [ 0, -2,  2]])
     """
+    flags(
+        "laplacian",
+        normed=normed,
+        return_diag=return_diag,
+        use_out_degree=use_out_degree,
+        copy=copy,
+        symmetrized=symmetrized,
+    )
     graph = from_pydata(csgraph)
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
         raise ValueError(f"csgraph must be a square matrix or array, got shape {graph.shape}")

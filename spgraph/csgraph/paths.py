@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph import composed
 from spgraph.csgraph.all_pairs import floyd_warshall
 from spgraph.csgraph.graphs import Rows, from_pydata, rows_of, traversals, vertices_of
@@ -40,6 +41,13 @@ def shortest_path(
     >>> shortest_path([[0, 1, 5], [0, 0, 2], [0, 0, 0]], indices=0)
     array([0., 1., 3.])
     """
+    flags(
+        "shortest_path",
+        directed=directed,
+        return_predecessors=return_predecessors,
+        unweighted=unweighted,
+        overwrite=overwrite,
+    )
     csgraph = from_pydata(csgraph)
     if method == "auto":
         method = _fastest(csgraph, indices)
@@ -95,6 +103,8 @@ def dijkstra(
     >>> dijkstra([[0, 1, 5], [0, 0, 2], [0, 0, 0]], indices=0, return_predecessors=True)
     (array([0., 1., 3.]), array([-9999,     0,     1], dtype=int32))
     """
+    flags("dijkstra", directed=directed, unweighted=unweighted, min_only=min_only)
+    flags("dijkstra", return_predecessors=return_predecessors)
     rows = rows_of(csgraph, directed)
     if _has_negative(rows):
         warnings.warn(
@@ -153,6 +163,12 @@ def bellman_ford(
     >>> bellman_ford([[0, 4, 1], [0, 0, 0], [0, -2, 0]], indices=0)
     array([ 0., -1.,  1.])
     """
+    flags(
+        "bellman_ford",
+        directed=directed,
+        return_predecessors=return_predecessors,
+        unweighted=unweighted,
+    )
     rows = rows_of(csgraph, directed)
     starts, shape = vertices_of(indices, rows.n)
     bounds = np.arange(starts.size + 1)
@@ -203,6 +219,9 @@ def johnson(
            [inf,  0., inf],
            [inf, -2.,  0.]])
     """
+    flags(
+        "johnson", directed=directed, return_predecessors=return_predecessors, unweighted=unweighted
+    )
     rows = rows_of(csgraph, directed)
     starts, shape = vertices_of(indices, rows.n)
     bounds = np.arange(starts.size + 1)
@@ -235,7 +254,7 @@ def _shortest(
         arrays, back = arrays_of(rows, directed, unweighted)
         return traversals(rows.indices).dijkstra(
             *(arrays, back, starts, bounds, limit),
-            *(bool(parents), bool(origins)),  # a kernel is compiled for each kind of truth
+            *(bool(parents), bool(origins)),  # a kernel is compiled for each type of truth
         )
     A, ring = composed.shortest_over(rows, directed, unweighted)
     *found, failed = composed.shortest(A, starts, bounds, limit, parents, origins, ring)

@@ -9,6 +9,7 @@ import numpy as np
 from spgraph.algorithms import minimum_spanning_tree as least_tree
 from spgraph.containers.annotations import SparseArray
 from spgraph.containers.storage.arrays import array_module
+from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.graphs import Rows, like, rows_of, traversals
 from spgraph.csgraph.kinds import GraphLike
 
@@ -35,6 +36,7 @@ def minimum_spanning_tree(csgraph: GraphLike, overwrite: bool = False) -> Sparse
            [0., 0., 2.],
            [0., 0., 0.]])
     """
+    flags("minimum_spanning_tree", overwrite=overwrite)
     rows = rows_of(csgraph)
     return like(csgraph, ranked(rows) if rows.on_gpu else _in_one_thread(rows))
 

@@ -12,6 +12,7 @@ from spgraph.algorithms import bfs
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import SparseArray
 from spgraph.containers.storage.arrays import Array, array_module, on_device, unpack_bits
+from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.graphs import NULL, Rows, from_pydata, like, rows_of, traversals
 from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
 from spgraph.operations import ewise_add
@@ -39,6 +40,7 @@ def breadth_first_order(
     >>> breadth_first_order([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0)
     (array([0, 1, 2], dtype=int32), array([-9999,     0,     0], dtype=int32))
     """
+    flags("breadth_first_order", directed=directed, return_predecessors=return_predecessors)
     rows = rows_of(csgraph, directed)
     start = _start(i_start, rows.n)
     order, parent = _order(rows, start, directed)
@@ -58,6 +60,7 @@ def breadth_first_tree(csgraph: GraphLike, i_start: int, directed: bool = True) 
            [0., 0., 0.],
            [0., 0., 0.]])
     """
+    flags("breadth_first_tree", directed=directed)
     rows = rows_of(csgraph, directed)
     _, parent = _order(rows, _start(i_start, rows.n), directed)
     return like(csgraph, _tree(rows, parent, directed, _kind(csgraph, rows)))
@@ -84,6 +87,7 @@ def reconstruct_path(
            [0., 0., 0.],
            [0., 2., 0.]])
     """
+    flags("reconstruct_path", directed=directed)
     rows = rows_of(csgraph, directed)
     parent: Array = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
     if parent.ndim != 1 or parent.dtype.kind not in "iu":

@@ -13,6 +13,7 @@ from spgraph import late_imports
 from spgraph.checks import binary
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import BinaryLike
+from spgraph.containers.storage.numbers import flags
 from spgraph.errors import DimensionMismatch, DomainMismatch, FormatError
 from spgraph.io.coordinates import symmetrised
 from spgraph.io.ids import (
@@ -90,8 +91,7 @@ def from_edges(
     >>> ids.label(sg.sssp(A, ids["Ulm"]).distance).to_pydict()
     {'name': ['Ulm', 'Bonn', 'Kiel'], 'value': [0, 40, 70]}
     """
-    if not isinstance(symmetric, bool):
-        raise ValueError(f"from_edges: symmetric: expected True or False, got {symmetric!r}")
+    flags("from_edges", symmetric=symmetric)
     op = None if dup_op is None else binary("from_edges", "dup_op", dup_op)
     with late_imports.forks_wait:
         found, text = _columns(table, dict(zip(PARTS, (source, target, weight), strict=True)))

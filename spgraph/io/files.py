@@ -7,10 +7,10 @@ from typing import IO, Any, Literal, overload
 
 import numpy as np
 
-from spgraph.build import check_compact
 from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import DType
 from spgraph.containers.storage.casting import converted_exactly
+from spgraph.containers.storage.numbers import flags, flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
 from spgraph.io import binsparse_files, dimacs, edge_list, matrix_market, npz
@@ -130,8 +130,7 @@ def read_named(
     names: bool = True,
 ) -> tuple[Matrix, np.ndarray | None, Ids | None]:
     """As `read`: (the Matrix, the ids that `compact` finds, with `names` the names of an .npz)."""
-    if not isinstance(names, bool):
-        raise ValueError(f"names: expected True or False, got {names!r}")
+    flags("read", names=names)
     name, suffix, compression = check_arguments(path, symmetric, base, compact)
     kind = None if dtype is None else value_dtype(dtype)
     found, ids = _parsed(name, suffix, compression, base, kind, compact, names)
@@ -174,11 +173,7 @@ def check_arguments(
     name = os.fsdecode(path)
     if type(base) not in (int, type(None)) or base not in (None, 0, 1):
         raise ValueError(f"base: expected 0, 1 or None (the format's own), got {base!r}")
-    if symmetric is not None and not isinstance(symmetric, bool):
-        raise ValueError(
-            f"symmetric: expected True, False or None (as the file says), got {symmetric!r}"
-        )
-    check_compact("read", compact)
+    flags_or_none("read", symmetric=symmetric, compact=compact)
     try:
         suffix, compression = _suffixes(name, KNOWN)
     except FormatError:
@@ -261,7 +256,7 @@ def _typed(name: str, A: Matrix, dtype: np.dtype) -> Matrix:
 
 def check_direction(name: str, symmetric: bool | None, undirected: bool) -> None:
     """Raise ValueError for symmetric=False with a file that declares an undirected graph."""
-    if symmetric is False and undirected:
+    if symmetric is not None and not symmetric and undirected:
         raise ValueError(
             f"symmetric: expected True or None for {name}, which declares an undirected graph, got "
             "False; leave it out"

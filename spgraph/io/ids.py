@@ -11,6 +11,7 @@ import numpy as np
 
 from spgraph import late_imports
 from spgraph.containers import Matrix, Vector
+from spgraph.containers.storage.numbers import flags
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.io.archive import Archive
 
@@ -132,6 +133,7 @@ class Ids(Mapping[Name, int]):
         >>> ids.label(sg.bfs(A, ids["a"]).parent, vertices=True)["value"].to_pylist()
         ['a', 'a', 'b']
         """
+        flags("label", vertices=vertices)
         arrow = load_pyarrow()
         if not isinstance(x, Vector | Matrix):
             raise DomainMismatch(

@@ -13,7 +13,7 @@ from spgraph import direction as directions
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Direction, SemiringLike
 from spgraph.containers.storage.arrays import array_module, index_dtype
-from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.errors import DomainMismatch
 from spgraph.operations import ewise_mult, reduce
 from spgraph.semirings import Semiring, TypedSemiring, any_pair, binary
@@ -82,6 +82,7 @@ def search(
     >>> paths.level.to_numpy().tolist(), paths.value.to_numpy().tolist()
     ([0, 1, 1, 2], [1, 1, 1, 2])
     """
+    flags("search", trace=trace)
     A, plan = _checked(A, start, semiring, direction)
     depth, trace = _max_depth(max_depth, A), bool(trace)  # kernels' texts have it as a constant
     if start.nvals == 0:

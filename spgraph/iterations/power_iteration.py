@@ -11,7 +11,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.containers.storage.numbers import is_integer, is_real
+from spgraph.containers.storage.numbers import flags, is_integer, is_real
 from spgraph.errors import (
     ConvergenceError,
     DomainMismatch,
@@ -112,6 +112,7 @@ def power(
     >>> x.value.to_numpy().round(3).tolist(), x.converged
     ([0.293, 0.414, 0.293], True)
     """
+    flags("power", single=single)
     return started(x, step, norm=norm, tol=tol, max_iter=max_iter, single=single)[1]()
 
 
@@ -223,6 +224,7 @@ def _checked(
     _check_full("x", x)
     if not isinstance(step, Step):
         raise DomainMismatch(f"power: step: expected a Step, got {type(step).__name__}")
+    flags("power", **{"step.weighted": step.weighted})
     for name in ("factor", "keep", "teleport", "dangling", "restart"):
         number = getattr(step, name)
         real = type(number) is float or isinstance(number, bool) or is_real(number)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spgraph.containers.storage.numbers import flags
 from spgraph.errors import FormatError
 from spgraph.plot.style import GREY, INK, MARKERS, SERIES, log_ticks, new_figure, plain, quiet
 
@@ -49,6 +50,7 @@ def scaling(
     >>> [round(float(y), 2) for y in axes.lines[-1].get_ydata()]
     [1.0, 1.82, 2.86]
     """
+    flags("scaling", speedup=speedup)
     series = curves(results)
     graphs = list(dict.fromkeys(graph for lines in series.values() for graph in lines))
     devices = sorted({n for lines in series.values() for times in lines.values() for n in times})

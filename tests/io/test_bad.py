@@ -266,7 +266,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
             read(path, base=base)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"base: \.mtx files never count from 0"):
         read(path, base=0)
-    with pytest.raises(ValueError, match="symmetric: expected True, False or None"):
+    with pytest.raises(TypeError, match="symmetric: expected True, False or None"):
         read(path, symmetric="yes")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="symmetric: expected a square matrix"):
         read(path, symmetric=True)

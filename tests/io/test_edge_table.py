@@ -211,7 +211,7 @@ PLAIN = {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}
         (PLAIN | {"source": ["a"]}, {}, DimensionMismatch, "target: expected 1 rows.* got 2"),
         (PLAIN | {"weight": [1]}, {"weight": "weight"}, DimensionMismatch, "weight: expected 2"),
         (PLAIN, {"source": "from"}, ValueError, "got 'from'.*'source', 'target', 'weight'"),
-        (PLAIN, {"symmetric": 1}, ValueError, "symmetric: expected True or False, got 1"),
+        (PLAIN, {"symmetric": 1}, DomainMismatch, "symmetric: expected True or False, got 1"),
         (PLAIN, {"dup_op": "pluss"}, DomainMismatch, "dup_op: "),
         ({"source": [-1], "target": pa.array([2**63], pa.uint64())}, {}, DomainMismatch,
          "all of uint64 or all of int64"),

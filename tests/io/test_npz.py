@@ -465,7 +465,7 @@ def test_names_that_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "g.npz", A)
     with pytest.raises(FormatError, match="expected an .npz with the names of vertices"):
         read(tmp_path / "g.npz", names=True)
-    with pytest.raises(ValueError, match="names: expected True or False, got 'yes'"):
+    with pytest.raises(TypeError, match="names: expected True or False, got 'yes'"):
         read(tmp_path / "g.npz", names="yes")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="names: expected False beside compact=True"):
         read(tmp_path / "g.npz", names=True, compact=True)  # type: ignore[call-overload]

@@ -190,10 +190,12 @@ def test_trace_rows(device: str) -> None:
     for forced in ("push", "pull"):
         rows = search(A, start, any_pair, direction=forced, trace=True).trace
         assert {row.direction for row in rows} == {forced}
-    for given in (1, "False", object(), np.float64(2)):  # the kernel's text must not hold it
-        traced = search(A, start, any_pair, trace=given)
-        assert [row.frontier for row in traced.trace] == sizes.tolist()
-    assert search(A, start, any_pair, trace="").trace is None
+    traced = search(A, start, any_pair, trace=np.True_)  # the kernel's text must not hold it
+    assert [row.frontier for row in traced.trace] == sizes.tolist()
+    for given in (1, "False", object(), np.float64(2)):
+        with pytest.raises(TypeError, match="search: trace: expected True or False"):
+            search(A, start, any_pair, trace=given)
+    assert search(A, start, any_pair, trace=np.False_).trace is None
 
 
 def test_start_without_entries(device: str) -> None:

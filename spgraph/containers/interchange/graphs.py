@@ -12,6 +12,7 @@ from spgraph.containers.interchange.libraries import importing
 from spgraph.containers.parts import MatrixParts, VectorParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import INT64_MAX, as_array, index_dtype, is_instance
+from spgraph.containers.storage.numbers import flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 
@@ -269,6 +270,7 @@ def _as_graph(
     name: str, given: Any, names: Any, directed: bool | None
 ) -> tuple[Matrix, list[Any], bool]:
     """(the Matrix on the CPU, the names of its vertices, whether edges have a direction)."""
+    flags_or_none(name, directed=directed)
     A: Matrix = plain(given).to("cpu")
     if A.nrows != A.ncols:
         raise DimensionMismatch(f"{name}: expected a square Matrix, got {A.nrows} x {A.ncols}")
@@ -280,7 +282,7 @@ def _as_graph(
         )
     if len(set(labels)) != len(labels):
         raise ValueError(f"{name}: names: expected distinct names, got one of them twice")
-    if directed is False and not A.is_symmetric():
+    if directed is not None and not directed and not A.is_symmetric():
         raise ValueError(
             f"{name}: directed: expected True or None for a Matrix that is not symmetric, got "
             'False; sg.ewise_add(A, A.T, "max") makes a symmetric one'

@@ -21,6 +21,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
 )
 from spgraph.containers.storage.compressed import ascends, checked
+from spgraph.containers.storage.numbers import flags
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
 
@@ -55,6 +56,7 @@ class MatrixTensors(MatrixParts):
         >>> sg.Matrix([[0, 2.0], [3.0, 0]]).to_torch().values()  # doctest: +SKIP
         tensor([2., 3.], dtype=torch.float64)
         """
+        flags("to_torch", copy=copy)
         with importing("to_torch", "torch"):
             import torch
 

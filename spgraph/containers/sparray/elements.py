@@ -23,6 +23,7 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.casting import converted_exactly
 from spgraph.containers.storage.chosen import compress
+from spgraph.containers.storage.numbers import flags
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class Elements(Parts):
         >>> sg.Matrix([[1, 2]]).conj().toarray().tolist()
         [[1, 2]]
         """
+        flags("conj", copy=copy)
         u: Any = self
         return u.dup() if copy else u
 

@@ -8,6 +8,7 @@ from spgraph.containers.annotations import Dense
 from spgraph.containers.parts import MatrixParts, Parts, VectorParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import on_device
+from spgraph.containers.storage.numbers import flags
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class VectorFormats(Formats, VectorParts):
         >>> sg.Vector.from_coo([1], [5], size=3).tocoo().toarray().tolist()
         [0, 5, 0]
         """
+        flags("tocoo", copy=copy)
         if self.device != "cpu" and isinstance(self.device, str):
             raise DomainMismatch(
                 "tocoo: CuPy has no sparse arrays of one dimension; .to('cpu') moves the Vector, "
@@ -101,6 +103,7 @@ class VectorFormats(Formats, VectorParts):
         >>> sg.Vector.from_coo([1], [5], size=3).tocsr().shape
         (3,)
         """
+        flags("tocsr", copy=copy)
         return self.tocoo(copy).tocsr()
 
     def transpose(self, axes: tuple[int, ...] | None = None, copy: bool = False) -> Vector:
@@ -110,6 +113,7 @@ class VectorFormats(Formats, VectorParts):
         >>> sg.Vector([1, 2]).transpose().shape
         (2,)
         """
+        flags("transpose", copy=copy)
         if axes not in (None, (0,)):
             raise ValueError(f"transpose: axes: expected None or (0,), got {axes}")
         return self.dup() if copy else self  # type: ignore[return-value]
@@ -138,6 +142,7 @@ class MatrixFormats(Formats, MatrixParts):
         >>> sg.Matrix([[0, 3], [4, 0]]).tocsr().indices.tolist()
         [1, 0]
         """
+        flags("tocsr", copy=copy)
         A: Matrix = plain(self)
         return A.to_scipy(copy=copy) if A.device == "cpu" else A.to_cupyx(copy=copy)
 
@@ -148,6 +153,7 @@ class MatrixFormats(Formats, MatrixParts):
         >>> sg.Matrix([[0, 3], [4, 0]]).tocsc().indices.tolist()
         [1, 0]
         """
+        flags("tocsc", copy=copy)
         A: Any = plain(self)
         # CuPy converts floats alone; SciPy compiles nothing, which making the transpose would
         by_rows = A.has_transpose or A.device != "cpu"
@@ -160,6 +166,7 @@ class MatrixFormats(Formats, MatrixParts):
         >>> sg.Matrix([[0, 3], [4, 0]]).tocoo().row.tolist()
         [0, 1]
         """
+        flags("tocoo", copy=copy)
         return self.tocsr(copy).tocoo(copy=False)
 
     def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Matrix:
@@ -170,6 +177,7 @@ class MatrixFormats(Formats, MatrixParts):
         >>> sg.Matrix([[0, 3, 5]]).transpose().shape
         (3, 1)
         """
+        flags("transpose", copy=copy)
         if axes not in (None, (1, 0)):
             raise ValueError(f"transpose: axes: expected None or (1, 0), got {axes}")
         return self.T.dup() if copy else self.T

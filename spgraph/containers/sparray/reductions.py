@@ -12,7 +12,7 @@ from spgraph.containers.parts import Parts
 from spgraph.containers.sparray.lines import Extreme, extremes, plain, stored, sums
 from spgraph.containers.storage.arrays import Array, array_module, move, on_device, on_its_device
 from spgraph.containers.storage.casting import converted_exactly
-from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.errors import DomainMismatch
 
 
@@ -153,6 +153,7 @@ def _total(u: Any, dtype: DType | None) -> Any:
 
 
 def _extreme(u: Any, name: Extreme, axis: Any, out: Any, explicit: bool) -> Any:
+    flags(name, explicit=explicit)
     axis = _checked(u, name, axis, out)
     if axis is None:
         values = (u._value_range()[name == "max"],) if u.nvals else ()
@@ -172,6 +173,7 @@ def _extreme(u: Any, name: Extreme, axis: Any, out: Any, explicit: bool) -> Any:
 
 
 def _position(u: Any, extreme: Extreme, axis: Any, out: Any, explicit: bool) -> Any:
+    flags(f"arg{extreme}", explicit=explicit)
     name = f"arg{extreme}"
     axis = _checked(u, name, axis, out)
     u = plain(u)

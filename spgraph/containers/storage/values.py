@@ -22,6 +22,7 @@ from spgraph.containers.storage.arrays import (
     read_only,
 )
 from spgraph.containers.storage.chosen import compress
+from spgraph.containers.storage.numbers import flags
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class VectorValues(VectorParts):
         >>> sg.Vector.from_dense([1.7, -2.7]).astype("int8").to_numpy().tolist()
         [1, -2]
         """
+        flags("astype", copy=copy)
         if check_casting(self.dtype, dtype, casting) and not copy:
             return self  # type: ignore[return-value]
         with on_device(self.device) if isinstance(self.device, str) else nullcontext():
@@ -131,6 +133,7 @@ class MatrixValues(MatrixParts):
         >>> A.dtype, A.astype("int32").dtype
         (dtype('bool'), dtype('int32'))
         """
+        flags("astype", copy=copy)
         from spgraph.containers.matrix import Matrix
 
         if check_casting(self.dtype, dtype, casting) and not copy:

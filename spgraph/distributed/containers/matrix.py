@@ -11,6 +11,7 @@ import numpy as np
 from spgraph.containers import Matrix, Vector, display
 from spgraph.containers.annotations import Casting, Device, DType, Scalar
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, on_device
+from spgraph.containers.storage.numbers import flags
 from spgraph.containers.storage.values import check_casting, check_sides
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
@@ -210,6 +211,7 @@ class DistributedMatrix(Matrix):
     def astype(
         self, dtype: DType, casting: Casting = "unsafe", copy: bool = True
     ) -> DistributedMatrix:
+        flags("astype", copy=copy)
         if check_casting(self.dtype, dtype, casting) and not copy:
             return self
         return self._with(lambda k, shard: shard.astype(dtype), self.symmetric or None)
@@ -283,9 +285,11 @@ class DistributedMatrix(Matrix):
         return self.gather().to_dense(fill)
 
     def to_scipy(self, *, copy: bool = True) -> Any:
+        flags("to_scipy", copy=copy)
         return self.gather().to_scipy(copy=copy)
 
     def to_cupyx(self, *, copy: bool = True) -> Any:
+        flags("to_cupyx", copy=copy)
         return self.gather().to_cupyx(copy=copy)
 
     def _matches(self, other: Matrix, check_dtype: bool, same: Callable[..., Array]) -> bool:

@@ -12,6 +12,7 @@ from spgraph import io
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import DType
 from spgraph.containers.storage.arrays import Array, move
+from spgraph.containers.storage.numbers import flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -95,6 +96,7 @@ def read(
     >>> sg.bfs(G, 0).level.to_numpy().tolist()
     [0, 1, 2, 3]
     """
+    flags_or_none("read", symmetric=symmetric, compact=compact)
     comm = chosen("read", shards, devices, communicator, exchange)
     options: dict[str, Any] = {"symmetric": symmetric, "base": base}
     options |= {"dtype": dtype, "compact": compact}
