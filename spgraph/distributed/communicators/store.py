@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import secrets
 import socket
 import struct
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from spgraph.distributed.communicators import frames
@@ -22,6 +20,8 @@ from spgraph.errors import CommunicationError
 KEYS = 1 << 12  # at most, in one run
 UNAUTHENTICATED = 64  # at most so many connections at a time that have not authenticated
 NOTICE_SECONDS = 2.0  # seconds in which every process notices that process 0 is gone
+PEEK_SECONDS = 3.0  # seconds in which process 0 says what it has
+RETRY_SECONDS = 0.1  # after a connection could not be accepted, as where too many files are open
 
 
 class TcpStore:
@@ -62,14 +62,19 @@ class TcpStore:
         self._callbacks: list[Callable[[str], object]] = []
         self._values: dict[bytes, bytes] = {}  # of process 0
         self._connections: dict[int, socket.socket] = {}  # to the others; in these, to process 0
+        # each held while a frame is sent to that process; `_changed` is never held meanwhile
+        self._sending = [threading.Lock() for _ in range(processes)]
         self._left: set[int] = set()
+        self._wanted: dict[int, tuple[bytes, int]] = {}  # key and number of requests that wait
         # after a loss, at process 0: which processes have acknowledged it, or are gone
         self._acknowledged: set[int] = set()
         self._all_acknowledged = False
         self._server_lost = False  # process 0 is gone
         self._changed = threading.Condition()
         self._unauthenticated = threading.BoundedSemaphore(UNAUTHENTICATED)
-        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._asking = threading.Lock()  # held during a request to process 0
+        self._asked = 0  # the number of the last request, by which its answer is known
+        self._answer: tuple[int, bytes | None] = (0, None)
         self._closed = False
         if rank == 0:
             self._listener = socket.create_server((host, int(port)), backlog=processes)
@@ -77,7 +82,7 @@ class TcpStore:
             self._thread(self._accept)
         else:
             self.address = address
-            self._connections[0] = self._connect(host, int(port))
+            self._connections[0] = frames.connect(address, self._secret, rank, processes, timeout)
             self._thread(self._listen)
 
     @classmethod
@@ -111,7 +116,11 @@ class TcpStore:
     def get(self, key: str) -> bytes:
         """The value of `key`, waited for until `timeout`."""
         name = self._name(key)
-        value = self._wait_for(name) if self.rank == 0 else self._request(frames.GET, name)
+        if self.rank == 0:
+            self._wait(lambda: name in self._values, self.timeout)
+            value = self._values.get(name)
+        else:
+            value = self._request(frames.GET, name, self.timeout)
         if value is None:
             raise CommunicationError(
                 self.lost
@@ -121,17 +130,22 @@ class TcpStore:
         return value
 
     def peek(self, key: str) -> bytes | None:
-        """The value of `key`, None if there is none by now."""
+        """The value of `key`, None if there is none by now, or process 0 does not answer."""
         name = self._name(key)
-        return self._values.get(name) if self.rank == 0 else self._request(frames.PEEK, name)
+        if self.rank == 0:
+            return self._values.get(name)
+        return self._request(frames.PEEK, name, PEEK_SECONDS)
 
-    def _request(self, kind: int, name: bytes) -> bytes | None:
-        """The answer of process 0; None if it has none in time."""
-        self._send(0, kind, name)
-        try:
-            return self._answers.get(timeout=self.timeout + 5)
-        except queue.Empty:
-            return None
+    def _request(self, kind: int, name: bytes, seconds: float) -> bytes | None:
+        """The answer of process 0; None if it has none in time. Answers to earlier requests, which
+        may still come, have other numbers.
+        """
+        with self._asking:
+            self._asked = number = self._asked + 1
+            self._send(0, kind, struct.pack("!I", number) + name)
+            self._wait(lambda: self._answer[0] == number, seconds)
+            answered, value = self._answer
+            return value if answered == number else None
 
     def barrier(self, name: str) -> None:
         """Wait until every process has come to the barrier of this name, which can be used once."""
@@ -149,8 +163,8 @@ class TcpStore:
 
     def lost_within(self, seconds: float) -> bool:
         """Wait until the loss of a process is known, at most `seconds`; whether there was one."""
-        with self._changed:
-            return bool(self._changed.wait_for(lambda: self.lost, seconds))
+        self._wait(lambda: False, seconds)
+        return self.lost is not None
 
     def all_acknowledged(self, seconds: float) -> bool:
         """Wait until every remaining process has acknowledged the loss, after its callbacks: True;
@@ -170,8 +184,7 @@ class TcpStore:
             self._record_loss(f"process 0: {reason}")
             self._stop_listening()
         else:
-            with contextlib.suppress(CommunicationError):
-                self._send(0, frames.FAIL, reason.encode()[:1000])
+            self._tell(0, frames.FAIL, reason)
 
     def close(self) -> None:
         """Leave without an error. Process 0 waits until the others have left, at most `timeout`."""
@@ -179,29 +192,19 @@ class TcpStore:
             return
         self._closed = True
         if self.rank == 0:
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: self.lost or len(self._left) == self.processes - 1, self.timeout
-                )
+            self._wait(lambda: len(self._left) == self.processes - 1, self.timeout)
             for rank, connection in list(self._connections.items()):
-                with contextlib.suppress(CommunicationError):
-                    self._send(rank, frames.END, b"")
+                self._tell(rank, frames.END)
                 if rank in self._left:  # else `_serve` closes it when the process leaves
                     connection.close()
             self._stop_listening()
         else:
-            with contextlib.suppress(CommunicationError):
-                self._send(0, frames.BYE, b"")
+            self._tell(0, frames.BYE)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             self.fail(f"{type(error).__name__}: {error}")
         self.close()
@@ -219,12 +222,22 @@ class TcpStore:
 
     def _send(self, rank: int, kind: int, payload: bytes) -> None:
         try:
-            with self._changed:
+            with self._sending[rank]:
                 frames.send(self._connections[rank], kind, payload)
         except (OSError, KeyError) as error:
             raise CommunicationError(
                 self.lost or f"TcpStore: process {rank} cannot be reached any more ({error})"
             ) from error
+
+    def _tell(self, rank: int, kind: int, reason: str = "") -> None:
+        """Send a frame, if that process can be reached: else it is known soon that it is lost."""
+        with contextlib.suppress(CommunicationError):
+            self._send(rank, kind, reason.encode()[:1000])
+
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait for the condition, or the loss of a process, at most `seconds`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.lost is not None or condition(), seconds)
 
     def _record_loss(self, reason: str) -> None:
         """Record the first loss and notify all processes, also after `close`."""
@@ -236,16 +249,13 @@ class TcpStore:
             self._changed.notify_all()
         if self.rank == 0:
             for rank in list(self._connections):
-                with contextlib.suppress(CommunicationError):
-                    self._send(rank, frames.LOST, reason.encode()[:1000])
-        self._answers.put(None)
+                self._tell(rank, frames.LOST, reason)
         for callback in callbacks:
             callback(reason)
         if self.rank == 0:
             self._note_acknowledged(0)
         else:
-            with contextlib.suppress(CommunicationError):
-                self._send(0, frames.ACKNOWLEDGED, b"")
+            self._tell(0, frames.ACKNOWLEDGED)
 
     def _note_acknowledged(self, rank: int) -> None:
         """Process 0: `rank` has acknowledged the loss, or is gone. After the last, notify all."""
@@ -257,17 +267,17 @@ class TcpStore:
             self._all_acknowledged = True
             self._changed.notify_all()
         for other in list(self._connections):
-            with contextlib.suppress(CommunicationError):
-                self._send(other, frames.ALL, b"")
+            self._tell(other, frames.ALL)
 
     # --- process 0 --------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        while True:
+        while self._listener.fileno() >= 0:
             try:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return  # closed
+            except OSError:  # closed, or, for now, there is no space for another file
+                time.sleep(RETRY_SECONDS)
+                continue
             if self._unauthenticated.acquire(blocking=False):
                 self._thread(self._serve, connection)
             else:  # a process of this run will try again
@@ -278,19 +288,21 @@ class TcpStore:
         rank: int | None = None
         try:
             try:
-                rank = frames.authenticated(connection, self._secret, self.processes)
+                known = frames.authenticated(connection, self._secret, self.processes)
             finally:
                 self._unauthenticated.release()
-            with self._changed:
-                if rank in self._connections:
-                    rank = None
-                if rank is None:
-                    connection.close()
-                    return
-                self._connections[rank] = connection
-            frames.keep_alive(connection)
-            self._send(rank, frames.VALUE, b"")
-            self._answer(rank, connection)
+            if known is not None:
+                with self._sending[known]:  # nothing is sent before the welcome
+                    if self._connections.setdefault(known, connection) is connection:
+                        rank = known
+                        frames.keep_alive(connection)
+                        frames.send(connection, frames.VALUE, b"")
+            if rank is None:  # a stranger, or somebody else of a rank that is here
+                connection.close()
+                return
+            if self.lost is not None:  # before this process came
+                self._tell(rank, frames.LOST, self.lost)
+            self._serve_requests(rank, connection)
         except (OSError, ValueError, struct.error, CommunicationError):
             if rank is not None:
                 self._record_loss(
@@ -299,19 +311,26 @@ class TcpStore:
                 self._note_acknowledged(rank)
             connection.close()
 
-    def _answer(self, rank: int, connection: socket.socket) -> None:
+    def _serve_requests(self, rank: int, connection: socket.socket) -> None:
+        """Receive the frames of a process until it leaves. Nothing here waits for another process,
+        so that the end of the connection is noticed at once.
+        """
         while True:
             kind, payload = frames.receive(connection)
             if kind == frames.SET:
                 self._put(*frames.pair(payload))
             elif kind in (frames.GET, frames.PEEK):
-                wait = kind == frames.GET
-                value = self._wait_for(payload) if wait else self._values.get(payload)
-                # an absent value and an empty one must differ
-                self._send(rank, frames.VALUE, b"" if value is None else b"+" + value)
+                number, name = frames.numbered(payload)
+                with self._changed:
+                    value = self._values.get(name)
+                    waits = value is None and kind == frames.GET
+                    if waits:
+                        self._wanted[rank] = name, number
+                if not waits:
+                    self._send(rank, frames.VALUE, frames.answer(number, value))
             elif kind == frames.FAIL:
                 self._record_loss(f"process {rank}: {payload.decode(errors='replace')}")
-            elif kind == frames.ACKNOWLEDGED:
+            elif kind == frames.ACKNOWLEDGED and self.lost is not None:
                 self._note_acknowledged(rank)
             elif kind == frames.BYE:
                 with self._changed:
@@ -333,45 +352,14 @@ class TcpStore:
                 raise ValueError(f"TcpStore: more than {KEYS} keys")
             self._values[name] = value
             self._changed.notify_all()
-
-    def _wait_for(self, name: bytes) -> bytes | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self.lost or name in self._values, self.timeout)
-            return self._values.get(name)
+            ready = {rank: n for rank, (wanted, n) in self._wanted.items() if wanted == name}
+            for rank in ready:
+                del self._wanted[rank]
+        for rank, number in ready.items():
+            with contextlib.suppress(CommunicationError):  # its own connection tells of its loss
+                self._send(rank, frames.VALUE, frames.answer(number, value))
 
     # --- the others -------------------------------------------------------------------------------
-
-    def _connect(self, host: str, port: int) -> socket.socket:
-        deadline, wait = time.monotonic() + self.timeout, 0.02
-        while True:
-            try:
-                left = max(0.1, deadline - time.monotonic())
-                connection = socket.create_connection((host or "127.0.0.1", port), timeout=left)
-                if not connection.recv(1, socket.MSG_PEEK):  # too many connections at a time
-                    connection.close()
-                    raise ConnectionError("the connection was closed")
-                break
-            except OSError as error:
-                if time.monotonic() + wait > deadline:
-                    raise CommunicationError(
-                        f"TcpStore: process {self.rank} of {self.processes} could not connect to "
-                        f"{self.address} within {self.timeout:g} s ({error}); process 0 has to "
-                        "listen there"
-                    ) from error
-                time.sleep(wait)
-                wait = min(2 * wait, 0.5)
-        try:
-            frames.authenticate(connection, self._secret, self.rank, self.processes)
-            if frames.receive(connection) != (frames.VALUE, b""):
-                raise ValueError("an unexpected answer")
-        except (OSError, ValueError) as error:
-            connection.close()
-            raise CommunicationError(
-                f"TcpStore: {self.address} refused process {self.rank} of {self.processes} "
-                f"({error}): the token, the rank or the number of processes is not the same there"
-            ) from error
-        frames.keep_alive(connection)
-        return connection
 
     def _listen(self) -> None:
         """Receive the frames of process 0 until it ends."""
@@ -380,7 +368,10 @@ class TcpStore:
             while True:
                 kind, payload = frames.receive(connection)
                 if kind == frames.VALUE:
-                    self._answers.put(payload[1:] if payload else None)
+                    number, said = frames.numbered(payload)
+                    with self._changed:
+                        self._answer = number, said[1:] if said else None
+                        self._changed.notify_all()
                 elif kind == frames.LOST:
                     self._record_loss(payload.decode(errors="replace"))
                 elif kind == frames.ALL:
