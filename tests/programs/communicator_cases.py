@@ -306,7 +306,9 @@ def together(comm: Communicator) -> None:
     ]
     with comm.together("together", 0) as group:
         gathered = group.all_gather(sent(comm, whole), sizes=[3] * comm.num_shards)
-        came = group.all_to_all(parts, sizes=[[2] * comm.num_shards] * len(comm.local))
+        wholes = sent(comm, [np.zeros(2 * comm.num_shards, int)] * comm.num_shards)
+        group.all_to_all_into(parts, [[2] * comm.num_shards] * len(comm.local), wholes)
+    came = [list(np.split(whole, comm.num_shards)) for whole in wholes]
     same(comm, gathered, [np.concatenate(whole)] * len(comm.local), "together")
     for p in range(comm.num_shards):
         same(comm, [row[p] for row in came], [rows[p][q] for q in comm.local], ("together", p))

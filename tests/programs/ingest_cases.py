@@ -42,9 +42,10 @@ class Member(Communicator):
     def _all_gather(self, parts: Any, sizes: Any) -> list[np.ndarray]:
         return [np.concatenate([part for own in self._shown(parts) for part in own])] * len(parts)
 
-    def _all_to_all(self, parts: Any, sizes: Any) -> list[list[np.ndarray]]:
+    def _all_to_all(self, parts: Any, sizes: Any, wholes: Any) -> None:
         rows = [row for process in self._shown(parts) for row in process]
-        return [[row[q].copy() for row in rows] for q in self.local]
+        for q, whole in zip(self.local, wholes, strict=True):
+            np.concatenate([row[q] for row in rows], out=whole)
 
 
 def together(processes: int, each: int, work: Callable[[Member], Any]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from spgraph.containers.storage.masked import refuse_masked
 from spgraph.containers.storage.numbers import is_integer
 
 Op = Literal["sum", "min", "max", "or"]
+Pieces: TypeAlias = Sequence[Sequence[Array]]  # [k][q]: from local shard k to shard q
+Table: TypeAlias = Sequence[Sequence[int]]  # [k][p]: how many come to local shard k from shard p
 
 # of a process: its shards take turns in every operation, and each sends an array to each other
 MOST_SHARDS = 1024
@@ -85,9 +87,7 @@ def check_list(name: str, argument: str, of: str, given: Any) -> None:
         )
 
 
-def check_matrix(
-    name: str, parts: Sequence[Sequence[Array]], devices: Sequence[str], shards: int
-) -> np.dtype:
+def check_matrix(name: str, parts: Pieces, devices: Sequence[str], shards: int) -> np.dtype:
     """The element type of parts[k][q], which local shard k sends to shard q."""
     check_list(name, "parts", "lists of arrays", parts)
     for row in parts:
@@ -128,8 +128,8 @@ def check_known_sizes(
 
 def check_sources(
     name: str,
-    parts: Sequence[Sequence[Array]],
-    sizes: Sequence[Sequence[int]],
+    parts: Pieces,
+    sizes: Table,
     shards: int,
     local: range,
 ) -> list[list[int]]:

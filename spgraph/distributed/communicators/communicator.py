@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from types import ModuleType, TracebackType
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -15,6 +14,8 @@ import numpy as np
 from spgraph.containers.storage.arrays import Array, array_module, device_of, on_device
 from spgraph.distributed.communicators.checks import (
     Op,
+    Pieces,
+    Table,
     check_known_sizes,
     check_matrix,
     check_op,
@@ -55,8 +56,8 @@ class Communicator:
       `spgraph.errors.CommunicationError`, after which the communicator cannot be used any more.
 
     The methods here check arguments, count, and agree on sizes. Each kind implements `_all_gather`,
-    `_all_to_all`, `_all_reduce` and `_reduce_scatter` of 1-D contiguous arrays of known sizes; and,
-    for several processes, `_rows`, by which they agree.
+    `_all_to_all` and `_all_reduce` of 1-D contiguous arrays of known sizes; and, for several
+    processes, `_rows`, by which they agree.
     """
 
     name: str  # "local", "nccl" or "mpi"
@@ -96,9 +97,7 @@ class Communicator:
                 sizes = self._all_sizes("all_gather", [part.size for part in parts], dtype)
             return self._all_gather([flat(part) for part in parts], sizes)
 
-    def all_to_all(
-        self, parts: Sequence[Sequence[Array]], *, sizes: Sequence[Sequence[int]] | None = None
-    ) -> list[list[Array]]:
+    def all_to_all(self, parts: Pieces, *, sizes: Table | None = None) -> list[list[Array]]:
         """result[k][p] is what shard p sent to local shard k.
 
         parts[k][q] goes from local shard k to shard q. 1-D; sizes differ freely, zero included.
@@ -108,9 +107,7 @@ class Communicator:
         dtype = check_matrix("all_to_all", parts, self.devices, self.num_shards)
         if sizes is not None:
             sizes = check_sources("all_to_all", parts, sizes, self.num_shards, self.local)
-        own = sum(parts[k][shard].nbytes for k, shard in enumerate(self.local))
-        sent = sum(part.nbytes for row in parts for part in row) - own
-        with self._call("all_to_all", sent):
+        with self._call("all_to_all", self._leaving(parts)):
             if sizes is None or self.compares_sizes:
                 leaving = [part.size for row in parts for part in row]
                 every = self._all_sizes("all_to_all", leaving, dtype)
@@ -120,24 +117,17 @@ class Communicator:
                         f"all_to_all: sizes: expected {sizes}, but the others send {coming}"
                     )
                 sizes = coming
-            return self._all_to_all([[flat(part) for part in row] for row in parts], sizes)
+            return self._exchanged([[flat(part) for part in row] for row in parts], sizes)
 
     def all_to_all_into(
-        self,
-        parts: Sequence[Sequence[Array]],
-        sizes: Sequence[Sequence[int]],
-        wholes: Sequence[Array],
+        self, parts: Pieces, sizes: Table, wholes: Sequence[Array]
     ) -> Sequence[Array]:
         """`wholes`: as `all_to_all`, but what comes to a local shard is joined in its array of
-        these. For loops that communicate in every round: parts are 1-D and contiguous, and NCCL
-        checks nothing.
+        these. For loops that communicate in every round: parts are 1-D and contiguous, and nothing
+        is checked.
         """
-
-        def copy(_: ModuleType, came: Sequence[Array], row: Sequence[int], whole: Array) -> None:
-            for target, piece in zip(split(whole, row), came, strict=True):
-                target[:] = piece
-
-        self.on_each(copy, self.all_to_all(parts, sizes=sizes), sizes, wholes)
+        with self._call("all_to_all_into", self._leaving(parts)):
+            self._all_to_all(parts, sizes, wholes)
         return wholes
 
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
@@ -187,8 +177,8 @@ class Communicator:
     def together(self, name: str, sent: int) -> AbstractContextManager[Any]:
         """Collectives that start together at the end of the context, in as few launches as the
         library can; until then their results are undefined. They are methods of what the context
-        gives, `all_gather` and `all_to_all` of 1-D contiguous arrays with `sizes`, and count as one
-        call, `name`, of `sent` bytes where they start together; there they are unchecked.
+        gives, `all_gather` of 1-D contiguous arrays with `sizes` and `all_to_all_into`, and count
+        as one call, `name`, of `sent` bytes where they start together; there they are unchecked.
         """
         return contextlib.nullcontext(self)  # one after the other: no launch to share
 
@@ -270,12 +260,7 @@ class Communicator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.close()
         else:  # the others must not wait for a process that has left
@@ -287,10 +272,8 @@ class Communicator:
         """As `all_gather`."""
         raise NotImplementedError
 
-    def _all_to_all(
-        self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
-    ) -> list[list[Array]]:
-        """As `all_to_all`."""
+    def _all_to_all(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
+        """As `all_to_all_into`."""
         raise NotImplementedError
 
     def _all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
@@ -298,8 +281,10 @@ class Communicator:
         raise NotImplementedError
 
     def _reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        """As `reduce_scatter`."""
-        raise NotImplementedError
+        """As `reduce_scatter`: slices are sent to their shards, which add them up in order."""
+        pieces = [split(part, sizes) for part in parts]
+        rows = self._exchanged(pieces, [[sizes[q]] * self.num_shards for q in self.local])
+        return self.on_each(lambda xp, row: fold(row, op), rows)
 
     def _rows(self, row: np.ndarray) -> np.ndarray:
         """The `row` of 64-bit numbers of every process, of one size, on the host."""
@@ -316,6 +301,18 @@ class Communicator:
         self.calls += 1
         self.bytes_sent += sent
         return NOTHING
+
+    def _exchanged(self, parts: Pieces, sizes: Table) -> list[list[Array]]:
+        """As `all_to_all`, of 1-D contiguous arrays of known sizes."""
+        dtype = parts[0][0].dtype
+        wholes = self.on_each(lambda xp, row: xp.empty(sum(row), dtype), sizes)
+        self._all_to_all(parts, sizes, wholes)
+        return [split(*pair) for pair in zip(wholes, sizes, strict=True)]
+
+    def _leaving(self, parts: Pieces) -> int:
+        """The bytes of parts[k][q] that local shards k send to other shards q."""
+        own = sum(row[shard].nbytes for shard, row in zip(self.local, parts, strict=True))
+        return sum(part.nbytes for row in parts for part in row) - own
 
     # --- agreement --------------------------------------------------------------------------------
 

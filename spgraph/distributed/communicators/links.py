@@ -10,18 +10,19 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, import_cupy, on_device
 from spgraph.distributed.communicators import watchdog
-from spgraph.distributed.communicators.checks import Op
-from spgraph.distributed.communicators.communicator import split, starts_of
-from spgraph.distributed.communicators.link import Link, load_nccl, number_of
+from spgraph.distributed.communicators.checks import Op, Pieces, Table
+from spgraph.distributed.communicators.communicator import starts_of
 from spgraph.distributed.communicators.store import TcpStore
 from spgraph.distributed.communicators.timeouts import Timeouts
-from spgraph.errors import CommunicationError
+from spgraph.errors import BackendUnavailable, CommunicationError
 
 NOT_READY = 600  # cudaErrorNotReady, of an event
 SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, of each sleep, between checks
@@ -30,6 +31,37 @@ LOSS_NEWS = 1.0  # seconds in which the store learns of the loss of a process
 LOSS_ACKNOWLEDGED = 10.0  # seconds in which all other processes have acknowledged it
 PUBLISH_AFTER = 1.0  # seconds after which a process publishes in the store that it waits
 CALL_LIMIT = 3.0  # after a loss, seconds that a call of NCCL in another thread may take
+
+
+def load_nccl() -> ModuleType:
+    """CuPy's module for NCCL."""
+    import_cupy()
+    from cupy.cuda import nccl
+
+    if not nccl.available:
+        raise BackendUnavailable(
+            "NcclCommunicator: CuPy finds no NCCL: pip install 'spgraph[cuda13]' (or [cuda12])"
+        )
+    return nccl
+
+
+@functools.cache
+def number_of(device: str) -> int:
+    """The N of 'cuda:N'."""
+    return int(device.partition(":")[2])
+
+
+@dataclass(frozen=True)
+class Link:
+    """The NCCL communicator of a local shard."""
+
+    shard: int
+    device: str
+    comm: Any
+
+    def stream(self) -> int:
+        """The device's current stream."""
+        return import_cupy().cuda.get_current_stream(number_of(self.device)).ptr
 
 
 class Links:
@@ -116,21 +148,10 @@ class Links:
                         link.comm.broadcast(source, place, sizes[q] * each, byte, q, stream)
         return received
 
-    def all_to_all(
-        self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
-    ) -> list[list[Array]]:
-        """parts[k][q] to shard q; sizes[k][p] elements come to local shard k from shard p."""
-        wholes = self.empty([sum(row) for row in sizes], parts[0][0].dtype)
-        self.all_to_all_into(parts, sizes, wholes)
-        return [split(*pair) for pair in zip(wholes, sizes, strict=True)]
-
-    def all_to_all_into(
-        self,
-        parts: Sequence[Sequence[Array]],
-        sizes: Sequence[Sequence[int]],
-        wholes: Sequence[Array],
-    ) -> None:
-        """The same, what comes joined in `wholes`."""
+    def all_to_all_into(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
+        """parts[k][q] to shard q; what comes to local shard k, sizes[k][p] elements from shard p,
+        is joined in wholes[k].
+        """
         byte = self.nccl.NCCL_UINT8
         with self:
             for link, row, numbers, whole in self._each(parts, sizes, wholes):

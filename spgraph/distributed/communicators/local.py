@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, check_device, device_of, on_device
-from spgraph.distributed.communicators.checks import Op, check_most
+from spgraph.distributed.communicators.checks import Op, Pieces, Table, check_most
 from spgraph.distributed.communicators.communicator import Communicator, fold, split
 
 
@@ -59,14 +59,13 @@ class LocalCommunicator(Communicator):
         self._order_streams()
         return [joined[device] for device in self.devices]
 
-    def _all_to_all(
-        self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
-    ) -> list[list[Array]]:
+    def _all_to_all(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
         self._order_streams()
-        columns = zip(*parts, strict=True)
-        joined = [_joined(*pair) for pair in zip(columns, self.devices, strict=True)]
+        for pieces, whole, device in zip(
+            zip(*parts, strict=True), wholes, self.devices, strict=True
+        ):
+            _join(pieces, whole, device)
         self._order_streams()
-        return [split(*pair) for pair in zip(joined, sizes, strict=True)]
 
     def _all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         self._order_streams()
@@ -98,14 +97,22 @@ class LocalCommunicator(Communicator):
 
 def _joined(pieces: Sequence[Array], device: str) -> Array:
     """A new array on `device` of all `pieces`, wherever they are: 1-D and contiguous."""
+    with on_device(device) as xp:
+        whole = xp.empty(sum(piece.size for piece in pieces), pieces[0].dtype)
+    _join(pieces, whole, device)
+    return whole
+
+
+def _join(pieces: Sequence[Array], whole: Array, device: str) -> None:
+    """Copy all `pieces` into `whole`, which is on `device`."""
     if device == "cpu":
-        return np.concatenate(pieces)
-    with on_device(device) as cupy:
-        sizes = [piece.size for piece in pieces]
-        result = cupy.empty(sum(sizes), pieces[0].dtype)
-        for piece, target in zip(pieces, split(result, sizes), strict=True):
+        np.concatenate(pieces, out=whole)
+        return
+    with on_device(device):
+        for piece, target in zip(
+            pieces, split(whole, [piece.size for piece in pieces]), strict=True
+        ):
             target.data.copy_from_device_async(piece.data, piece.nbytes)
-    return result
 
 
 def _folded(pieces: Sequence[Array], device: str, op: Op) -> Array:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array
-from spgraph.distributed.communicators.checks import Op, check_most
+from spgraph.distributed.communicators.checks import Op, Pieces, Table, check_most
 from spgraph.distributed.communicators.communicator import Communicator, fold, split
 from spgraph.distributed.communicators.messages import INLINE, Messages
 from spgraph.errors import BackendUnavailable, CommunicationError
@@ -151,24 +151,26 @@ class MpiCommunicator(Communicator):
         )
         return [received] * len(parts)
 
-    def _all_to_all(
-        self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
-    ) -> list[list[Array]]:
+    def _all_to_all(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
         """What one process sends to another is ordered by the receiver's shards, then by the
         sender's.
         """
-        dtype, k, by_process = parts[0][0].dtype, len(self.local), self._by_process()
+        if not self._begun:
+            self._begin()
+        k, by_process = len(self.local), self._by_process()
         sent = np.concatenate([row[q] for q in range(self.num_shards) for row in parts])
         leaving = [sum(row[q].size for q in shards for row in parts) for shards in by_process]
         coming = [sum(row[p] for row in sizes for p in shards) for shards in by_process]
-        received = np.empty(sum(coming), dtype)
+        received = wholes[0] if k == 1 else np.empty(sum(coming), sent.dtype)
         to, of = split(sent, leaving), split(received, coming)
         of[self.rank][:] = to[self.rank]
         self._messages.swap([x.view(np.uint8) for x in to], [x.view(np.uint8) for x in of])
-        order = [(a, p) for shards in by_process for a in range(k) for p in shards]
-        pieces = split(received, [sizes[a][p] for a, p in order])
-        found = dict(zip(order, pieces, strict=True))
-        return [[found[a, p] for p in range(self.num_shards)] for a in range(k)]
+        if k == 1:
+            return
+        targets = [split(*pair) for pair in zip(wholes, sizes, strict=True)]
+        order = [targets[a][p] for shards in by_process for a in range(k) for p in shards]
+        for target, piece in zip(order, split(received, [x.size for x in order]), strict=True):
+            target[:] = piece
 
     def _all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         size = parts[0].size
@@ -179,13 +181,6 @@ class MpiCommunicator(Communicator):
         bounds = [size * q // self.num_shards for q in range(self.num_shards + 1)]
         sizes = [hi - lo for lo, hi in itertools.pairwise(bounds)]
         return self._all_gather(self._reduce_scatter(parts, sizes, op), sizes)
-
-    def _reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
-        if not self._begun:
-            self._begin()
-        pieces = [split(part, sizes) for part in parts]
-        rows = self._all_to_all(pieces, [[sizes[q]] * self.num_shards for q in self.local])
-        return [fold(row, op) for row in rows]
 
     def _by_process(self) -> list[range]:
         """The shards of each process."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array, check_device, sent
 from spgraph.distributed.communicators import watchdog
-from spgraph.distributed.communicators.checks import Op
+from spgraph.distributed.communicators.checks import Op, Pieces, Table
 from spgraph.distributed.communicators.communicator import HEADER, Communicator, fold, split
 from spgraph.distributed.communicators.links import Links
 from spgraph.distributed.communicators.store import TcpStore
@@ -104,22 +104,8 @@ class NcclCommunicator(Communicator):
     def _all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
         return self._links.all_gather(parts, sizes)
 
-    def _all_to_all(
-        self, parts: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
-    ) -> list[list[Array]]:
-        return self._links.all_to_all(parts, sizes)
-
-    def all_to_all_into(
-        self,
-        parts: Sequence[Sequence[Array]],
-        sizes: Sequence[Sequence[int]],
-        wholes: Sequence[Array],
-    ) -> Sequence[Array]:
-        """`wholes`, filled. See `Communicator`."""
-        own = sum(row[shard].nbytes for shard, row in zip(self.local, parts, strict=True))
-        self._call("all_to_all_into", sum(part.nbytes for row in parts for part in row) - own)
+    def _all_to_all(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
         self._links.all_to_all_into(parts, sizes, wholes)
-        return wholes
 
     def _all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         if _has_no_reduction(op, parts[0].dtype):
@@ -130,10 +116,7 @@ class NcclCommunicator(Communicator):
 
     def _reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
         if _has_no_reduction(op, parts[0].dtype):
-            own = [sizes[shard] for shard in self.local]
-            pieces = [split(part, sizes) for part in parts]
-            rows = self._links.all_to_all(pieces, [[n] * self.num_shards for n in own])
-            return self.on_each(lambda xp, row: fold(row, op), rows)
+            return super()._reduce_scatter(parts, sizes, op)
         return self._reduced(parts, lambda given: self._links.reduce_scatter(given, sizes, op))
 
     def _reduced(
