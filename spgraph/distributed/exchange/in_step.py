@@ -5,7 +5,7 @@ others; when all have asked, all are answered, by a communicator or by peers.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -121,34 +121,28 @@ class ByCommunicator:
         return [(rows, sums, whole) for whole in joined]
 
 
-class Rounds(NamedTuple):
-    """What a loop in rounds over a graph shares from call to call: its local shards, and how they
-    exchange.
-    """
-
-    shards: list[Any]
-    exchange: ByCommunicator
-
-
-def rounds_of(
+def run_rounds(
     loop: str,
     placement: Placement,
     graph: ShardedGraph,
     asked: object,
     counts: int,
     make: Callable[[int, int, np.ndarray], Any],
-) -> Rounds:
-    """The Rounds of a loop for what is asked, kept with the graph. make(k, p, words) makes local
-    shard k, which is p of all, and has so many words of the host for its counts.
+    begin: Callable[[int, Any], Generator[tuple[str, Any], Any, R]],
+) -> list[R]:
+    """What the shards of a loop in rounds find. make(k, p, words) makes local shard k, which is p
+    of all, for what is asked, with so many words of the host for its counts: once, and it is kept
+    with the graph. begin(k, shard) is its generator.
     """
-    kept: dict[Any, Rounds] = graph.plans(loop, asked)
+    kept: dict[Any, tuple[list[Any], ByCommunicator]] = graph.plans(loop, asked)
     found = kept.get(asked)
     if found is None:  # another thread may forget it, or make one too
         counters = host_mapped((len(graph.shards), counts), graph.shards[0].indptr)
-        shards = placement.map(lambda k, p: make(k, p, counters[k]), placement.local)
-        exchange = ByCommunicator(placement.communicator, counters)
-        found = kept[asked] = Rounds(shards, exchange)
-    return found
+        made = placement.map(lambda k, p: make(k, p, counters[k]), placement.local)
+        found = kept[asked] = made, ByCommunicator(placement.communicator, counters)
+    shards, exchange = found
+    with graph.lock:  # another thread's loop over the graph uses the same memory
+        return run(list(map(begin, range(len(shards)), shards)), placement.devices, exchange)
 
 
 class ByPeers:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from spgraph.backends.shards import Steps
 from spgraph.backends.shards.closure import Part, counts_of
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array
@@ -17,7 +18,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import reduce_to_owners, replicate, tag_graph
 from spgraph.distributed.exchange.coordinates import materialize, on_shards
-from spgraph.distributed.exchange.in_step import rounds_of, run
+from spgraph.distributed.exchange.in_step import run_rounds
 from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.errors import unsettled
@@ -79,12 +80,11 @@ def in_rounds(
     def shard(k: int, p: int, counters: np.ndarray) -> Any:
         return placement.kernels.ClosureShard(graph, k, p, edges, *asked, counters)
 
+    def begin(k: int, shard: Any) -> Steps[Part]:
+        return shard.closure(ids[k], values[k], delta, reach)
+
     number = counts_of(placement.num_shards)
-    rounds = rounds_of("closure in rounds", placement, graph, asked, number, shard)
-    each = zip(rounds.shards, ids, values, strict=True)
-    with graph.lock:  # another thread's closure of A uses the same memory
-        steps = [shard.closure(*start, delta, reach) for shard, *start in each]
-        return run(steps, placement.devices, rounds.exchange)
+    return run_rounds("closure in rounds", placement, graph, asked, number, shard, begin)
 
 
 def dag_edges(

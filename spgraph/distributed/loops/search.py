@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from spgraph.backends.shards import Steps
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.backends.shards.search import Found, counts_of
 from spgraph.containers import Vector
@@ -19,7 +20,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
-from spgraph.distributed.exchange.in_step import rounds_of, run
+from spgraph.distributed.exchange.in_step import run_rounds
 from spgraph.distributed.loops.sharded_graph import sharded_graph, sparse_entries, start_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.level_search import composed_search
@@ -80,8 +81,18 @@ def by_kernels(
         rows = rows_of(placement, graph, semiring is not None)
     asked = (semiring is not None, None if parents else semiring)
     if placement.peers is None:
-        found, steps = in_rounds(A, graph, rows, sources, values, asked, way, max_depth)
-        levels = np.array(steps, np.int64).reshape(-1, 4) if trace else None
+        edges, number = A.nvals, counts_of(placement.num_shards)
+
+        def make(k: int, p: int, counters: np.ndarray) -> Any:
+            whole = (graph, k, p, edges, rows[1], rows[0][k])
+            return placement.kernels.SearchShard(*whole, *asked, counters)
+
+        def begin(k: int, shard: Any) -> Steps[tuple[Found, list[tuple[int, ...]]]]:
+            return shard.search(sources[k], values[k], way, max_depth)
+
+        made = run_rounds("search in rounds", placement, graph, asked, number, make, begin)
+        found = [part for part, _ in made]
+        levels = np.array(made[0][1], np.int64).reshape(-1, 4) if trace else None
     else:
         entries = sources, None if semiring is None else values
         found, levels = placement.kernels.search_peers(
@@ -126,37 +137,6 @@ def widened(k: int, parents: Array, sources: Any, values: Any, dtype: np.dtype) 
     if sources is not None:
         wide[sources] = values
     return wide
-
-
-# --- in rounds ------------------------------------------------------------------------------------
-
-
-def in_rounds(
-    A: DistributedMatrix,
-    graph: ShardedGraph,
-    rows: Rows,
-    sources: Sequence[Any],
-    values: Sequence[Any],
-    asked: tuple[bool, TypedSemiring | None],
-    direction: str,
-    max_depth: int,
-) -> tuple[list[Found], list[tuple[int, int, int, int]]]:
-    """(what each local shard finds, the rows of the trace)."""
-    placement, edges = A.device, A.nvals
-
-    def shard(k: int, p: int, counters: np.ndarray) -> Any:
-        whole = (graph, k, p, edges, rows[1], rows[0][k])
-        return placement.kernels.SearchShard(*whole, *asked, counters)
-
-    number = counts_of(placement.num_shards)
-    rounds = rounds_of("search in rounds", placement, graph, asked, number, shard)
-    with graph.lock:
-        steps = [
-            shard.search(*own, direction, max_depth)
-            for shard, *own in zip(rounds.shards, sources, values, strict=True)
-        ]
-        found = run(steps, placement.devices, rounds.exchange)
-    return [part for part, _ in found], found[0][1]
 
 
 def rows_of(placement: Placement, graph: ShardedGraph, values: bool) -> Rows:

@@ -450,7 +450,7 @@ def test_a_search_that_waited_for_one_that_failed(
     start = graph("skewed both", case).start().to(A.device)
     first = graph("skewed both", "paths").start().to(A.device)
     shim_exchanges.install(monkeypatch)
-    rounds_of, run = searches.rounds_of, search_rounds.Shard.run
+    run_rounds, run = searches.run_rounds, search_rounds.Shard.run
     waits, found = threading.Event(), []
 
     def other() -> None:
@@ -458,11 +458,10 @@ def test_a_search_that_waited_for_one_that_failed(
 
     second = threading.Thread(target=other)
 
-    def kept(*given: Any) -> in_step.Rounds:
-        made = rounds_of(*given)
+    def waited(*given: Any) -> Any:
         if threading.current_thread() is second:
             waits.set()
-        return made
+        return run_rounds(*given)
 
     def compact_or_fail(shard: Any, name: str, *given: Any, **more: Any) -> None:
         if name == "compact" and threading.current_thread() is not second:
@@ -471,7 +470,7 @@ def test_a_search_that_waited_for_one_that_failed(
             raise ZeroDivisionError
         run(shard, name, *given, **more)
 
-    monkeypatch.setattr(searches, "rounds_of", kept)
+    monkeypatch.setattr(searches, "run_rounds", waited)
     monkeypatch.setattr(search_rounds.Shard, "run", compact_or_fail)
     with pytest.raises(ZeroDivisionError):
         search(A, first, CASES["paths"].ring, direction="push")
