@@ -63,6 +63,29 @@ DEVICE void put_word(bool kept, i64 word, u32* bits, i64* before) {
     before[word + 1] = __popc(found);
     if (word == 0) before[0] = 0;
 }
+// The same of each of `count` entries, kept where stays(loaded, e, row) is true of entry e and its row.
+// What load(e) gives for all that a lane looks at is on its way before the first is waited for.
+template <class T, class Load, class Stays>
+DEVICE void keep_entries(const T* indptr, const i64* tiles, i64 count, u32* bits, i64* before,
+                         Load load, Stays stays) {
+    for (i64 base = (thread_id() >> 5) * STEP; base < count; base += (thread_count() >> 5) * STEP) {
+        decltype(load(base)) loaded[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) {
+            const i64 e = base + 32 * b + lane_id();
+            if (e < count) loaded[b] = load(e);
+        }
+        i64 row = tiles[base >> TILE_BITS];
+        const i64 last = tiles[(base >> TILE_BITS) + 1];
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) {
+            if (base + 32 * b >= count) break;
+            const i64 e = base + 32 * b + lane_id();
+            if (e < count) row = row_between(indptr, row, last, e);
+            put_word(e < count && stays(loaded[b], e, row), e >> 5, bits, before);
+        }
+    }
+}
 // How many of the entries before p are kept; p may be the number of entries.
 DEVICE i64 rank_of(const u32* bits, const i64* before, i64 p) {
     const u32 below = (1u << (p & 31)) - 1;

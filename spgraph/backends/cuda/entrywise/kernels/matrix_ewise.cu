@@ -25,29 +25,12 @@ DEVICE i64 across(const T* from, i64 e, i64 i, const S* to, const D* ids, i64 j)
 extern "C" __global__ void __launch_bounds__(256)
     count_common(const O* a_indptr, const I* a_indices, const i64* a_tiles, i64 a_count,
                  const P* b_indptr, const J* b_indices, u32* bits, i64* before) {
-    for (i64 base = (thread_id() >> 5) * STEP; base < a_count;
-         base += (thread_count() >> 5) * STEP) {
-        I j[BATCH];
-#pragma unroll
-        for (int b = 0; b < BATCH; b++) {
-            const i64 e = base + 32 * b + lane_id();
-            if (e < a_count) j[b] = load_once(a_indices + e);
-        }
-        i64 row = a_tiles[base >> TILE_BITS];
-        const i64 last = a_tiles[(base >> TILE_BITS) + 1];
-#pragma unroll
-        for (int b = 0; b < BATCH; b++) {
-            if (base + 32 * b >= a_count) break;
-            const i64 e = base + 32 * b + lane_id();
-            bool meets = false;
-            if (e < a_count) {
-                row = row_between(a_indptr, row, last, e);
-                const i64 q = across(a_indptr, e, row, b_indptr, b_indices, j[b]);
-                meets = q < (i64)b_indptr[row + 1] && (i64)b_indices[q] == (i64)j[b];
-            }
-            put_word(meets, (base >> 5) + b, bits, before);
-        }
-    }
+    keep_entries(
+        a_indptr, a_tiles, a_count, bits, before, [=](i64 e) { return load_once(a_indices + e); },
+        [=](I j, i64 e, i64 row) {
+            const i64 q = across(a_indptr, e, row, b_indptr, b_indices, j);
+            return q < (i64)b_indptr[row + 1] && (i64)b_indices[q] == (i64)j;
+        });
 }
 
 // Second step. In a union the entry p of A comes after those of A before it and those of B before

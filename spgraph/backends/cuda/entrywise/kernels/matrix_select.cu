@@ -4,34 +4,19 @@
 
 #include "rows.cuh"
 
+struct Entry {
+    U x;
+    I j;
+};
+
 // First step: which entries stay. `keep` is -1, or 0 where one value stands for all.
 extern "C" __global__ void __launch_bounds__(256)
     matrix_select(const O* indptr, const I* indices, const i64* tiles, const U* u, i64 keep,
                   S scalar, i64 count, u32* bits, i64* before) {
-    for (i64 base = (thread_id() >> 5) * STEP; base < count; base += (thread_count() >> 5) * STEP) {
-        U x[BATCH];
-        I j[BATCH];
-#pragma unroll
-        for (int b = 0; b < BATCH; b++) {
-            const i64 e = base + 32 * b + lane_id();
-            if (e >= count) continue;
-            x[b] = load_once(u + (e & keep));
-            j[b] = load_once(indices + e);
-        }
-        i64 row = tiles[base >> TILE_BITS];
-        const i64 last = tiles[(base >> TILE_BITS) + 1];
-#pragma unroll
-        for (int b = 0; b < BATCH; b++) {
-            if (base + 32 * b >= count) break;
-            const i64 e = base + 32 * b + lane_id();
-            bool stays = false;
-            if (e < count) {
-                row = row_between(indptr, row, last, e);
-                stays = f(x[b], row, j[b], scalar);
-            }
-            put_word(stays, (base >> 5) + b, bits, before);
-        }
-    }
+    keep_entries(
+        indptr, tiles, count, bits, before,
+        [=](i64 e) { return Entry{load_once(u + (e & keep)), load_once(indices + e)}; },
+        [=](const Entry& entry, i64, i64 row) { return f(entry.x, row, entry.j, scalar); });
 }
 
 // Second step: each to its place. No values where one stands for all.
