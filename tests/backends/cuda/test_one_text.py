@@ -36,6 +36,11 @@ IN_ALL = [
 ]
 
 
+def capability(path: pathlib.Path) -> str:
+    """The folder whose `kernels` has the file, wherever the checkout lies."""
+    return path.parts[-path.parts[::-1].index("kernels") - 2]
+
+
 @functools.cache
 def definitions(folder: str) -> dict[str, list[str]]:
     """The files of a capability's kernels in which each function, `Exchange::` and all, and each
@@ -43,7 +48,7 @@ def definitions(folder: str) -> dict[str, list[str]]:
     """
     found = collections.defaultdict(list)
     for name, path in sources.paths().items():
-        if path.parts[path.parts.index("kernels") - 1] != folder:
+        if capability(path) != folder:
             continue
         text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
         functions = re.finditer(r"^(?:DEVICE|CALLED|static|__device__)\b[^;{}]*?\{", text, re.M)
@@ -69,7 +74,7 @@ def test_each_name_is_defined_once(folder: str) -> None:
 
 @pytest.mark.parametrize("name", IN_ALL)
 def test_what_loops_share_is_defined_once(name: str) -> None:
-    folders = {path.parts[path.parts.index("kernels") - 1] for path in sources.paths().values()}
+    folders = {capability(path) for path in sources.paths().values()}
     files = [file for folder in folders for file in definitions(folder).get(name, [])]
     assert len(files) == 1, files
 
@@ -203,7 +208,7 @@ def test_each_walk_over_edges_takes_them_in_one_place(folder: str, files: list[s
     found = [
         name
         for name, path in sources.paths().items()
-        if path.parts[path.parts.index("kernels") - 1] == folder
+        if capability(path) == folder
         for _ in re.findall(r"\bvoid take\(", path.read_text(encoding="utf-8"))
     ]
     assert sorted(found) == files
