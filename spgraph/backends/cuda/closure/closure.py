@@ -53,11 +53,7 @@ def closure(
     """
     plan = planned(A, semiring, delta is not None, closure_preamble)
     run = launch(A, start, plan, widths_of(delta, reach, semiring.dtype), jit.NULL)
-    state = read_state(run.control)
-    result = Vector._of(A.nrows, run.x, bits=run.bits, nvals=state[REACHED])
-    if state[UNSETTLED]:
-        raise unsettled(semiring.name, A.nrows, result)
-    return result
+    return settled(run, run.x, semiring.name)[0]
 
 
 class Plan(NamedTuple):
@@ -133,14 +129,19 @@ def launch(
     return Launched(control, x, bits, found[0])
 
 
-def read_state(control: Array) -> list[int]:
-    """The words of Control, when the kernel has ended."""
-    state: list[int] = control.tolist()
+def settled(run: Launched, values: Array, name: str) -> tuple[Vector, list[int]]:
+    """(The result with these values, the words of Control), when the kernel has ended. Raises
+    ConvergenceError, with the semiring's name, where a bucket has not settled.
+    """
+    state: list[int] = run.control.tolist()
     if state[0] >> 32:
         raise RuntimeError(
             "closure: a barrier between the kernel's blocks timed out; its result is void"
         )
-    return state
+    result = Vector._of(values.size, values, bits=run.bits, nvals=state[REACHED])
+    if state[UNSETTLED]:
+        raise unsettled(name, result.size, result)
+    return result, state
 
 
 @jit.on_device

@@ -13,7 +13,6 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, move, words
-from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring, min_plus, monoid
 
 # where the counts of ties and of other parents are in the control of a closure, as in
@@ -69,18 +68,14 @@ def closure_path_parents(
     made = distance, parent, run.bits, parent_bits, others
     paths = jit.kernel("closure_paths", "closure_paths", plan.text)
     jit.sweep(paths, n, n, run.x, run.source, ties, run.control, *made)
-    state = of_closure.read_state(run.control)
-    nvals = state[of_closure.REACHED]
-    result = Vector._of(n, distance, bits=run.bits, nvals=nvals)
-    if state[of_closure.UNSETTLED]:
-        raise unsettled("min_plus", n, result)
+    result, state = of_closure.settled(run, distance, "min_plus")
     noted, number = np.array(state).view(np.uint32)[TIES : TIES + 2].tolist()
     if noted > MOST_TIES or number > MOST:
         return result, None
     text = parents_preamble(A, min_plus.resolve(A.dtype, A.dtype), True)
     if number and not _choose(others, number, parent, source, text):
         return result, None
-    return result, Vector._of(n, parent, bits=parent_bits, nvals=nvals)
+    return result, Vector._of(n, parent, bits=parent_bits, nvals=result.nvals)
 
 
 @jit.on_device
@@ -111,13 +106,9 @@ def closure_counted(
     made = run.source, parent, run.x, run.bits, distance, parent_bits
     jit.sweep(jit.kernel("parents", "parents_start", text), n, n, *made)
     _look(A, T, (run.x, run.bits), semiring, text, parent, jit.NULL)
-    state = of_closure.read_state(run.control)
-    nvals = state[of_closure.REACHED]
-    found = Vector._of(n, distance, bits=run.bits, nvals=nvals)
-    if state[of_closure.UNSETTLED]:
-        raise unsettled("min_plus", n, found)
+    found = of_closure.settled(run, distance, "min_plus")[0]
     # every vertex that is reached has a parent
-    return found, Vector._of(n, parent, bits=parent_bits, nvals=nvals)
+    return found, Vector._of(n, parent, bits=parent_bits, nvals=found.nvals)
 
 
 @functools.cache

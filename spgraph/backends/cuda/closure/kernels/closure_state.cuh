@@ -17,14 +17,11 @@ constexpr int MAX_THRESHOLDS = 3; // so often in one closure
 #ifndef STEPS                     // hops of a local step
 #define STEPS 16
 #endif
-#ifndef LOCAL_VERTICES // vertices and edges of a queue that warps relax by themselves
-#define LOCAL_VERTICES 32768
-#endif
+constexpr i64 LOCAL_SHARE = 2; // vertices that a warp starts from at least in a local step
+// vertices and edges of a queue that warps relax by themselves
+constexpr i64 LOCAL_VERTICES = 32768;
 #ifndef LOCAL_EDGES
 #define LOCAL_EDGES 131072
-#endif
-#ifndef LOCAL_SHARE // vertices that a warp starts from at least
-#define LOCAL_SHARE 2
 #endif
 #ifndef PULL_AGAIN_SHARE // vertices behind a threshold that have up to 1 / 4 of all edges pull twice
 #define PULL_AGAIN_SHARE 4
