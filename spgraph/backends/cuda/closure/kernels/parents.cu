@@ -254,14 +254,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
 // A bit for each vertex that has a parent, and how many there are.
 extern "C" __global__ void __launch_bounds__(256)
     parents_bits(i64 n, const I* parent, u32* bits, u64* count) {
-    const i64 words = (n + 31) / 32;
-    u64 total = 0;
-    for (i64 w = thread_id() >> 5; w < words; w += thread_count() >> 5) {
-        const i64 v = 32 * w + lane_id();
-        const u32 found = warp_ballot(v < n && parent[v < n ? v : 0] != NOTHING);
-        if (lane_id() == 0) bits[w] = found;
-        total += __popc(found);
-    }
+    const u64 total = write_bits(n, bits, [=](i64 v) { return parent[v] != NOTHING; });
     if (lane_id() == 0 && total) atomicAdd(count, total);
 }
 

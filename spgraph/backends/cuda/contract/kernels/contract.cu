@@ -127,12 +127,7 @@ extern "C" __global__ void compress(i64 n, i64 m, const I* indices, L* label, Co
 }
 
 extern "C" __global__ void mark(i64 n, const L* label, const Control* control, u32* inside) {
-    // a warp makes a word; all its lanes stay to the end
-    for (i64 word = thread_id() >> 5; word < (n + 31) / 32; word += thread_count() >> 5) {
-        const i64 v = 32 * word + lane_id();
-        const u32 bits = warp_ballot(v < n && label[v] == control->giant);
-        if (lane_id() == 0) inside[word] = bits;
-    }
+    write_bits(n, inside, [=](i64 v) { return label[v] == control->giant; });
 }
 
 // Unite the ends of the edges from `from` to u, a lane's EACH; -1 stands for none. `inside` is null

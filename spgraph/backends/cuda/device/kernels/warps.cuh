@@ -50,6 +50,19 @@ DEVICE u32 lanes_alike(int key) {
     return alike;
 }
 
+// A bit for each of `size` positions i, set where is_set(i), a warp a word; how many this warp has set.
+template <class IsSet>
+DEVICE u64 write_bits(i64 size, u32* bits, IsSet is_set) {
+    u64 total = 0;
+    for (i64 w = thread_id() >> 5; w < (size + 31) / 32; w += thread_count() >> 5) {
+        const i64 i = 32 * w + lane_id();
+        const u32 found = warp_ballot(i < size && is_set(i));
+        if (lane_id() == 0) bits[w] = found;
+        total += __popc(found);
+    }
+    return total;
+}
+
 // ---- queues -------------------------------------------------------------------------------------
 
 // Where a lane's entry goes: its slot in the queue and the number of edges before it.

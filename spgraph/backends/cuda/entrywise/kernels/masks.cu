@@ -13,11 +13,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // z_bits = the true positions of a bitmap or full vector, a warp a word.
 extern "C" __global__ void __launch_bounds__(256)
     mask_values(const u32* bits, const U* u, i64 size, u32* z_bits) {
-    for (i64 w = thread_id() >> 5; w < (size + 31) / 32; w += thread_count() >> 5) {
-        i64 i = 32 * w + lane_id();
-        u32 found = warp_ballot(i < size && (!bits || test_bit(bits, i)) && u[i] != (U)0);
-        if (lane_id() == 0) z_bits[w] = found;
-    }
+    write_bits(size, z_bits, [=](i64 i) { return (!bits || test_bit(bits, i)) && u[i] != (U)0; });
 }
 
 // *total += the number of bits set in `count` words.
