@@ -17,8 +17,7 @@ CALLED void append(bool first, I v, u32 count_bits) {
         s.offset[place.slot] = (O)place.edge;
     }
     if (s.t_indptr == s.indptr) return;
-    const i64 in = warp_sum(first ? (i64)(s.t_indptr[v + 1] - s.t_indptr[v]) : 0);
-    if (lane_id() == 0 && in) atomicAdd(&found[1], (u64)in);
+    warp_add(&found[1], first ? (i64)(s.t_indptr[v + 1] - s.t_indptr[v]) : 0);
 }
 
 // A step of the search: the vertices of level `depth`, and the paths that lead to them, along the

@@ -17,6 +17,13 @@ DEVICE T warp_sum(T value) {
     return value;
 }
 
+// The sum of `value` is added to *total.
+template <class S, class T>
+DEVICE void warp_add(S* total, T value) {
+    value = warp_sum(value);
+    if (lane_id() == 0 && value) atomicAdd(total, (S)value);
+}
+
 // The place of a lane's entry, if it is wanted, after the `held` that the warp has already, which it
 // counts on; else -1.
 DEVICE int place_after(bool wanted, int& held) {

@@ -21,6 +21,5 @@ extern "C" __global__ void __launch_bounds__(256)
     count_bits(const u32* bits, i64 count, u64* total) {
     u64 sum = 0;
     for (i64 w = thread_id(); w < count; w += thread_count()) sum += __popc(bits[w]);
-    sum = warp_sum(sum);
-    if (lane_id() == 0 && sum) atomicAdd(total, sum);
+    warp_add(total, sum);
 }

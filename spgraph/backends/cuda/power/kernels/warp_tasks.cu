@@ -46,10 +46,7 @@ extern "C" __global__ void __launch_bounds__(1024)
         found[2] += pieces > 1;
     }
 #pragma unroll 1
-    for (int k = 0; k < 3; k++) {
-        const u64 sum = warp_sum(found[k]);
-        if (lane_id() == 0 && sum) atomicAdd(counts + 3 * blockIdx.x + k, sum);
-    }
+    for (int k = 0; k < 3; k++) warp_add(counts + 3 * blockIdx.x + k, found[k]);
 }
 
 // A block a window: write the tasks but for their first steps, `tasks` being all zero before, the split
@@ -72,10 +69,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 #pragma unroll 1
         for (int j = 0; j < 3; j++) found[j] += counts[3 * k + j];
 #pragma unroll 1
-    for (int j = 0; j < 3; j++) {
-        const u64 sum = warp_sum(found[j]);
-        if (lane == 0 && sum) atomicAdd(before + j, sum);
-    }
+    for (int j = 0; j < 3; j++) warp_add(before + j, found[j]);
     const i64 each = (window + WARPS - 1) / WARPS, window_end = (blockIdx.x + 1) * window;
     const i64 first = blockIdx.x * window + warp * each;
     i64 end = first + each < window_end ? first + each : window_end;

@@ -32,10 +32,7 @@ extern "C" __global__ void __launch_bounds__(1024)
         found[PIECES] += pieces_of(length);
     }
 #pragma unroll
-    for (int k = 0; k < COUNTS; k++) {
-        const u64 sum = warp_sum((u64)found[k]);
-        if (lane_id() == 0 && sum) atomicAdd(counts + COUNTS * blockIdx.x + k, sum);
-    }
+    for (int k = 0; k < COUNTS; k++) warp_add(counts + COUNTS * blockIdx.x + k, (u64)found[k]);
 }
 
 // Write the rows of this block's window behind those of the windows before, bin by bin, the first row

@@ -51,8 +51,7 @@ extern "C" __global__ void __launch_bounds__(256)
             warp_sync();
         }
     }
-    found = warp_sum(found);
-    if (lane_id() == 0 && found) atomicAdd(total, found);
+    warp_add(total, found);
 }
 
 // total += the sum of the squares of the lengths of all rows.

@@ -150,8 +150,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const bool live = length > 1 && length <= TINY;
         if (warp_any(live)) sum += count_short<TINY>(g, start, live ? (int)length : 0);
     }
-    sum = warp_sum(sum);
-    if (lane_id() == 0 && sum) atomicAdd(total, sum);
+    warp_add(total, sum);
 }
 
 // A warp a row of `few`.
@@ -165,8 +164,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const i64 r = few[t], start = starts[r];
         sum += count_short<WARP>(g, start, (int)(starts[r + 1] - start));
     }
-    sum = warp_sum(sum);
-    if (lane_id() == 0 && sum) atomicAdd(total, sum);
+    warp_add(total, sum);
 }
 
 // ---- long rows ----------------------------------------------------------------------------------
@@ -309,6 +307,5 @@ extern "C" __global__ void __launch_bounds__(256)
             __syncthreads();
         }
     }
-    sum = warp_sum(sum);
-    if (lane_id() == 0 && sum) atomicAdd(total, sum);
+    warp_add(total, sum);
 }

@@ -21,8 +21,7 @@ __device__ __forceinline__ void ShardExchange::mark_changed(I v) {
 }
 
 __device__ __forceinline__ void ShardExchange::count_edges(u32 edges) {
-    edges = warp_sum(edges);
-    if (lane_id() == 0 && edges) atomicAdd(&s.looked, (u64)edges);
+    warp_add(&s.looked, edges);
 }
 
 __device__ __forceinline__ void ShardExchange::count_step(i64 edges) {
@@ -130,8 +129,7 @@ CALLED void send() {
             near_sent += send_group(begin + which, shuffle(filled, which));
         }
     }
-    near_sent = warp_sum(near_sent);
-    if (lane_id() == 0 && near_sent) atomicAdd(&s.near_sent, (u64)near_sent);
+    warp_add(&s.near_sent, near_sent);
 }
 
 // ---- receive ------------------------------------------------------------------------------------

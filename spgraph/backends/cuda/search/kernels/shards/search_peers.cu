@@ -281,8 +281,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     if (threadIdx.x == 0) block_sum[0] = 0;
     __syncthreads();
-    num_visited = warp_sum(num_visited);
-    if (lane_id() == 0 && num_visited) atomicAdd(&block_sum[0], num_visited);
+    warp_add(&block_sum[0], num_visited);
     __syncthreads();
     if (threadIdx.x == 0 && block_sum[0]) atomicAdd((u64*)&result[0], block_sum[0]);
     if (thread == 0) {
