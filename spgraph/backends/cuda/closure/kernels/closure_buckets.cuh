@@ -61,18 +61,13 @@ CALLED void clear(i64 n, Z* x, u32* bits, u32* claims) {
 // Copy the values of the own vertices, and write a bit for each that has an entry; how many bits
 // this warp has set. `values` and `bits` may be where they come from.
 CALLED u64 copy_own(const Z* x, const u32* have, i64 first, i64 own, Z* values, u32* bits) {
-    u64 reached = 0;
-    for (i64 i = thread_id() - lane_id(); i < own; i += thread_count()) {
-        const i64 v = first + i + lane_id();
-        const bool mine = i + lane_id() < own;
-        const Z value = mine ? load_relaxed(&x[v]) : identity();
-        const u32 known = mine ? load_relaxed(&have[v >> 5]) >> (v & 31) & 1 : 0;
-        const u32 here = warp_ballot(mine && (known || !same(value, identity())));
-        if (mine && values != x) values[i + lane_id()] = value;
-        if (lane_id() == 0) bits[i >> 5] = here;
-        reached += __popc(here);
-    }
-    return reached;
+    return write_bits(own, bits, [=](i64 i) {
+        const i64 v = first + i;
+        const Z value = load_relaxed(&x[v]);
+        const u32 known = load_relaxed(&have[v >> 5]) >> (v & 31) & 1;
+        if (values != x) values[i] = value;
+        return known || !same(value, identity());
+    });
 }
 
 // Write the values of the sources, and find the best of them. Sources are counted from the first
