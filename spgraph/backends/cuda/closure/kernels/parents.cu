@@ -60,16 +60,9 @@ extern "C" __global__ void __launch_bounds__(SAMPLE)
     __shared__ u32 there[SAMPLE];
     const int t = threadIdx.x;
     const i64 e = m / SAMPLE * t + m % SAMPLE * t / SAMPLE;
-    i64 low = 0, high = n;
-    while (high - low > 1) {
-        const i64 middle = (low + high) / 2;
-        if ((i64)indptr[middle] <= e)
-            low = middle;
-        else
-            high = middle;
-    }
-    const bool here = !bits || test_bit(bits, low);
-    const Z mine = here ? x[low] : Z();
+    const i64 row = lower_bound(indptr, n, e + 1) - 1; // the last one that starts by e
+    const bool here = !bits || test_bit(bits, row);
+    const Z mine = here ? x[row] : Z();
     values[t] = mine;
     there[t] = here;
     if (t == 0) *chosen = 0;
