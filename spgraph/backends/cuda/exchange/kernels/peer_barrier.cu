@@ -11,13 +11,7 @@
 // no barrier waits any more.
 extern "C" __global__ void peer_barrier(const u64* memory, int me, u64 limit) {
     if (!memory) return; // a first launch, which loads the kernel
-    if (threadIdx.x < PEERS) peers.memory[threadIdx.x] = memory[threadIdx.x];
-    if (threadIdx.x == 0) {
-        peers.me = me;
-        peers.barrier = reinterpret_cast<PeerBarrier*>(memory[me] + BARRIER);
-        peers.limit = limit;
-    }
-    __syncthreads();
+    set_peers(memory, me, reinterpret_cast<PeerBarrier*>(memory[me] + BARRIER), limit);
     if (load_acquire_system(&inbox_of(me)->lost)) return;
     u64 got;
     exchange(0, got);

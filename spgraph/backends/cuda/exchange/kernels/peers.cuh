@@ -1,7 +1,7 @@
 // Barriers of several GPUs, of one process or of several, each with one cooperative grid: every GPU
 // writes into the memory of its peers, and they meet on the devices, without the host.
 //
-// The preamble gives PEERS (how many, at most 8). A kernel sets `peers` before the first barrier.
+// The preamble gives PEERS (how many, at most 8). A kernel calls set_peers before the first barrier.
 
 // What peers write to, by ordinary stores and before they arrive, is there after the barrier. One
 // round's four words are marked with the round, so that they need no order among themselves.
@@ -36,6 +36,17 @@ struct Peers {
 
 __shared__ Peers peers;
 __shared__ int outcome_of_block;
+
+// All threads of a block call. memory[q]: where this GPU has the memory of GPU q.
+DEVICE void set_peers(const u64* memory, i64 me, PeerBarrier* barrier, u64 limit) {
+    if (threadIdx.x < PEERS) peers.memory[threadIdx.x] = memory[threadIdx.x];
+    if (threadIdx.x == 0) {
+        peers.me = (int)me;
+        peers.barrier = barrier;
+        peers.limit = limit;
+    }
+    __syncthreads();
+}
 
 template <class T>
 DEVICE T* in_memory_of(int q, i64 offset) {

@@ -53,15 +53,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (!given) return; // a first launch, which loads the kernel
     read_given(s.given, given);
     const Given& g = s.given;
-    if (threadIdx.x < PEERS) peers.memory[threadIdx.x] = g.memory[threadIdx.x];
     if (blockIdx.x == 0)
         for (int i = threadIdx.x; i < sizeof(PeerControl) / 8; i += THREADS)
             reinterpret_cast<u64*>(g.control)[i] = 0;
-    __syncthreads();
+    set_peers(g.memory, g.me, g.barrier, limit);
     if (threadIdx.x == 0) {
-        peers.me = (int)g.me;
-        peers.barrier = g.barrier;
-        peers.limit = limit;
         take_given(in_memory_of<Z>(peers.me, g.whole), g.control, 0);
         no_limits(s, width, reach);
         s.progress = Progress{};

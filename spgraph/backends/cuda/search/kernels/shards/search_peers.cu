@@ -153,11 +153,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                  i64 all_sources, int direction, i64 max_depth, u64 limit, i64* trace) {
     if (!given) return; // a first launch, so that the next one finds everything loaded
     read_given(static_cast<Given&>(s), given);
-    if (threadIdx.x < PEERS) peers.memory[threadIdx.x] = s.memory[threadIdx.x];
-    __syncthreads();
+    set_peers(s.memory, s.me, s.barrier, limit);
     if (threadIdx.x == 0) {
-        peers.me = (int)s.me;
-        peers.barrier = s.barrier;
         s.level = level;
         s.value = value;
         s.trace = trace;
@@ -167,7 +164,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.source_value = from_bits<Z>((Bits<Z>)source_value);
         s.number = number;
         s.since = globaltimer();
-        peers.limit = limit;
     }
     const i64 thread = thread_id(), threads = thread_count();
     if (thread < 3) result[thread] = thread == 2 ? -1 : 0;
