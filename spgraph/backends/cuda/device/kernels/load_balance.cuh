@@ -84,7 +84,8 @@ DEVICE void walk(const O* offset, i64 count, i64 total, i64& window, i64 begin, 
 DEVICE i64 share_of(i64 edges, i64 warps) { return ((edges + warps - 1) / warps + 31) / 32 * 32; }
 
 // The last of `count` > 0 rows whose edges start at or before `edge`. A warp calls.
-DEVICE i64 row_at(const O* offset, i64 count, i64 edge) {
+template <class T>
+DEVICE i64 row_at(const T* offset, i64 count, i64 edge) {
     i64 low = 0, high = count;
     while (high - low > 1) { // 32 looks at a time
         const i64 step = (high - low + 31) >> 5, i = low + lane_id() * step;

@@ -10,21 +10,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// The first position of the ascending `keys` that holds more than x; `count` if there is none. All
-// 32 lanes call alike.
-DEVICE i64 warp_upper_bound(const i64* keys, i64 count, i64 x) {
-    i64 low = 0, high = count;
-    while (low < high) {
-        // 32 evenly spread keys at a time: those up to x are the first ones
-        i64 step = (high - low + 31) / 32, at = low + lane_id() * step;
-        int passed = __popc(warp_ballot(at < high && keys[at] <= x));
-        if (passed == 0) break;
-        i64 bound = low + passed * step;
-        low = bound - step + 1;
-        if (bound < high) high = bound;
-    }
-    return low;
-}
+#include "load_balance.cuh"
 
 DEVICE Z product(i64 k, i64 j, U x, A y) {
     if constexpr (FLIP)
@@ -41,13 +27,14 @@ extern "C" __global__ void __launch_bounds__(256)
     constexpr int BATCH = 4;
     const int lane = lane_id();
     const i64 warps = thread_count() >> 5, total = through[count - 1];
-    i64 share = ((total + warps - 1) / warps + 31) & ~31ll;
+    i64 share = share_of(total, warps);
     if (share < 32 * BATCH) share = 32 * BATCH;
     i64 edge = (thread_id() >> 5) * share, last = edge + share < total ? edge + share : total;
     if (edge >= last) return;
     // lanes hold 32 entries of u from `window` on, as the edges before each: `edge` lies in the
     // first or after it
-    for (i64 window = warp_upper_bound(through, count, edge); edge < last; window += 32) {
+    i64 window = through[0] <= edge ? row_at(through, count, edge) + 1 : 0;
+    for (; edge < last; window += 32) {
         i64 q = window + lane;
         i64 before = q == 0 ? 0 : q <= count ? through[q - 1] : total;
         i64 start = q < count ? (i64)indptr[(i64)ids[q]] : 0;
