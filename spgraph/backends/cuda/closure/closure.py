@@ -78,9 +78,7 @@ def planned(
     """The plan of closures by the program whose preamble `preamble_of` writes, kept with A.
     `behind` names, for that preamble, what the caller runs behind it: both compile side by side.
     """
-    kept = A._derived.get("closure")
-    if kept is None:
-        kept = A._derived["closure"] = {}
+    kept = A._derived.setdefault("closure", {})
     found: Plan | None = kept.get((semiring, ordered))
     if found is None:
         n, ids, offsets = A.nrows, A._indices.dtype, A._indptr.dtype

@@ -140,9 +140,7 @@ def _planned(
     A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first: bool, trace: bool
 ) -> Plan:
     """The plan of such searches, kept with A; T is pulled over by the first of them."""
-    kept = A._derived.get("search")
-    if kept is None:
-        kept = A._derived["search"] = {}
+    kept = A._derived.setdefault("search", {})
     found: Plan | None = kept.get((semiring, first, trace))
     if found is None:
         found = kept[semiring, first, trace] = _new_plan(A, T, semiring, first, trace)
