@@ -245,7 +245,7 @@ def test_exchanges_of_the_closure_have_the_same_members() -> None:
             found |= set(re.findall(r"([A-Z_]{2,}) = ", body))
         return found
 
-    shards = "closure_shards_state.cuh"
+    shards = "closure_shards_exchange.cuh"
     none = members("closure_none.cuh")
     assert members(shards, "closure_peers_state.cuh") - {"TOGETHER"} == none
     loop = {"is_empty", "best", "settle", "gave_up"}

@@ -42,6 +42,8 @@ struct PeerClosure : ShardClosure {
 
 __shared__ PeerClosure s;
 
+#include "closure_shards_exchange.cuh"
+
 struct Exchange : ShardExchange {
     static constexpr int SHARDS = PEERS, TOGETHER = 4;
     static constexpr bool PULLS_TWICE = false;

@@ -52,6 +52,8 @@ struct RoundClosure : ShardClosure {
 
 __shared__ RoundClosure s;
 
+#include "closure_shards_exchange.cuh"
+
 CALLED bool meet_blocks();
 
 struct Exchange : ShardExchange {

@@ -9,25 +9,6 @@
 
 constexpr int TOGETHER = Exchange::TOGETHER;
 
-__device__ __forceinline__ bool ShardExchange::is_own(I v) {
-    return v >= (I)s.first && v < (I)s.last;
-}
-
-__device__ __forceinline__ void ShardExchange::mark_changed(I v) {
-    const i64 w = v >> 5;
-    const u32 bit = 1u << (v & 31);
-    if (load_lagging(s.given.changed + w) & bit) return;
-    if (!atomicOr(s.given.changed + w, bit)) set_bit(s.given.groups, w);
-}
-
-__device__ __forceinline__ void ShardExchange::count_edges(u32 edges) {
-    warp_add(&s.looked, edges);
-}
-
-__device__ __forceinline__ void ShardExchange::count_step(i64 edges) {
-    if (thread_id() == 0) atomicAdd(&s.looked, (u64)edges);
-}
-
 // Add the counts of this block to those of its GPU.
 DEVICE void add_counts() {
     __syncthreads();

@@ -19,10 +19,3 @@ struct ShardControl : Control { // of one GPU
 struct ShardClosure : Closure {
     u64 looked, near_sent; // of this block, since they were added to the control
 };
-
-struct ShardExchange { // what the exchanges of closure_none.cuh have in common
-    DEVICE bool is_own(I v);
-    DEVICE void mark_changed(I v);
-    DEVICE void count_edges(u32 edges);
-    DEVICE void count_step(i64 edges);
-};
