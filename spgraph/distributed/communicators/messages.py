@@ -29,7 +29,7 @@ Data: TypeAlias = bytes | bytearray | np.ndarray  # what MPI sends or fills
 HEADER = struct.Struct("<qQ96s")
 INLINE = 1024  # up to so many bytes of data are sent with the header
 FAREWELL_BYTES = 512  # of the last message of a process, with its reason
-CALL, MORE, DATA, LEFT = 1, 2, 3, 4  # tags
+CALL, DATA, LEFT = 1, 2, 3  # tags
 TESTS = 100  # busy tests of a wait, before it yields the processor: some 50 microseconds
 # seconds of waiting after which a process sleeps between two tests, and for how long: collectives
 # end earlier if no process is late; then the processor is left to the late one
@@ -73,15 +73,13 @@ class Messages:
 
     def open(self, call: str, given: bytes, tag: int) -> list[bytes]:
         """Begin a call on the graph of this tag: wait until all processes have come to it, and
-        exchange some bytes. The result is what each process has `given`, of equal size.
+        exchange up to INLINE bytes. The result is what each process has `given`, of equal size.
         """
         self.raise_if_broken()
         self.number += 1
         self._call, self._tag = call, tag
-        size = len(given)
         head = HEADER.pack(self.number, tag, call.encode())
-        inline = size <= INLINE
-        message, receive, send = head + given if inline else head, self.comm.Irecv, self.comm.Isend
+        message, receive, send = head + given, self.comm.Irecv, self.comm.Isend
         requests = [receive([self._headers[p], self._byte], p, CALL) for p in self.others]
         requests += [send([message, self._byte], p, CALL) for p in self.others]
         self._finish(requests)
@@ -89,27 +87,22 @@ class Messages:
         if wrong:
             raise self.failure(self._difference(wrong[0]))
         received = [given] * self.processes
-        if inline:
-            for p in self.others:
-                received[p] = bytes(self._headers[p][HEADER.size : HEADER.size + size])
-            return received
-        more = [bytearray(size) for _ in received]
-        self.swap(received, more, MORE)
-        more[self.rank][:] = given
-        return list(map(bytes, more))
+        for p in self.others:
+            received[p] = bytes(self._headers[p][HEADER.size : len(message)])
+        return received
 
-    def swap(self, sent: Sequence[Data], received: Sequence[Data], tag: int = DATA) -> None:
+    def swap(self, sent: Sequence[Data], received: Sequence[Data]) -> None:
         """Send sent[p] to each other process p, and receive its bytes into received[p]. Both know
         the sizes.
         """
         requests, peers = [], []
         for p in self.others:
             if len(received[p]):
-                requests.append(self._receive(received[p], p, tag))
+                requests.append(self._receive(received[p], p, DATA))
                 peers.append(p)
         for p in self.others:
             if len(sent[p]):
-                requests.append(self._send(sent[p], p, tag))
+                requests.append(self._send(sent[p], p, DATA))
                 peers.append(p)
         self._finish(requests, peers)
 

@@ -128,8 +128,9 @@ class MpiCommunicator(Communicator):
     # --- collectives ------------------------------------------------------------------------------
 
     def _rows(self, row: np.ndarray) -> np.ndarray:
-        rows = b"".join(self._begin(row.tobytes()))
-        return np.frombuffer(rows, row.dtype).reshape(self.processes, row.size)
+        none = len(self.local) - 1  # the first shard of each process has the row
+        sizes = [row.size, *[0] * none] * self.processes
+        return self._all_gather([row, *[row[:0]] * none], sizes)[0].reshape(self.processes, -1)
 
     def _all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
         dtype = parts[0].dtype
