@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -52,6 +53,11 @@ class ShardedGraph:
     def size(self) -> int:
         """The number of vertices."""
         return int(self.offsets[-1])
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many vertices each shard owns."""
+        return [int(end - begin) for begin, end in itertools.pairwise(self.offsets)]
 
     @property
     def edges(self) -> int:

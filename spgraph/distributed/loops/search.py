@@ -5,7 +5,6 @@ level by level.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
@@ -152,8 +151,7 @@ def rows_of(placement: Placement, graph: ShardedGraph, values: bool) -> Rows:
         degrees = placement.map(
             lambda k, shard: (shard.indptr[1:] - shard.indptr[:-1]).astype(np.int64), graph.shards
         )
-        sizes = [end - begin for begin, end in itertools.pairwise(graph.offsets)]
-        of_all = placement.communicator.all_gather(degrees, sizes=sizes)
+        of_all = placement.communicator.all_gather(degrees, sizes=graph.sizes)
 
     def own(k: int, shard: GraphRows, counts: Array | None) -> tuple[tuple[Array, Array], int]:
         if counts is None:

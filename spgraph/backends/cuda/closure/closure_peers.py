@@ -71,7 +71,7 @@ def closure_peers(
             for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
                 xp = array_module(shard.indptr)
                 with jit.device(shard.indptr):
-                    own = int(graph.offsets[p + 1] - graph.offsets[p])
+                    own = graph.sizes[p]
                     x, bits = xp.empty(own, semiring.dtype), xp.empty(words(own), np.uint32)
                     result = xp.empty(RESULT, np.int64)
                     given = values[k].astype(semiring.dtype, copy=False)
@@ -131,8 +131,7 @@ def given_fields(
     """The fields of GivenShard in kernels/shards/closure_shards_state.cuh, for shard `number`;
     `edges` are those of all shards, `working` the arrays of `shard_arrays`, or their addresses.
     """
-    own = int(graph.offsets[number + 1] - graph.offsets[number])
-    fields = kernel_arrays(shard, edges, own, graph.iso, working)
+    fields = kernel_arrays(shard, edges, graph.sizes[number], graph.iso, working)
     return {**fields, "me": number, "border": list(graph.offsets)}
 
 

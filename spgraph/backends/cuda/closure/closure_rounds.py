@@ -18,7 +18,6 @@ relaxations an edge.
 from __future__ import annotations
 
 import functools
-import itertools
 import operator
 from typing import Any
 
@@ -90,7 +89,8 @@ class Shard:
         self.add, self.dtype = semiring.add, semiring.dtype
         self.identity = self.dtype.type(semiring.add.identity)
         self.first = int(graph.offsets[number])
-        self.own, self.size = int(graph.offsets[number + 1]) - self.first, n
+        self.sizes, self.size = graph.sizes, n
+        self.own = self.sizes[number]
         ids, rows = arrays.indices.dtype, arrays.indptr.dtype
         check_counts("closure", self.own, arrays.indices.size, " of a shard")
         types = types_of(arrays.indptr, arrays.indices, arrays.values)
@@ -156,8 +156,7 @@ class Shard:
             action = SOURCES if action == BEGIN else following(sums, every, is_sent)
             if action == BUCKETS and every & ENDS_THRESHOLD:
                 own = self.x[self.first : self.first + self.own]
-                sizes = [b - a for a, b in itertools.pairwise(self.offsets)]
-                self.x = yield "gather_own", (own, sizes)
+                self.x = yield "gather_own", (own, self.sizes)
         waits = sums[QUEUED] or sums[NEAR]
         return self.take(relaxations, not (waits and every & UNSETTLED))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -49,7 +48,7 @@ def check(loop: str, graph: ShardedGraph, buffers: Launching, ids: int) -> list[
         raise ValueError(f"{name}: expected column ids of 64 bits for {graph.size} vertices")
     for shard in graph.shards:
         check_counts(loop, shard.indptr.size - 1, shard.indices.size, " of a shard")
-    return [int(b - a) for a, b in itertools.pairwise(graph.offsets)]
+    return graph.sizes
 
 
 def check_counts(loop: str, vertices: int, edges: int, of: str = "") -> None:

@@ -10,7 +10,6 @@ gathers those of all vertices.
 
 from __future__ import annotations
 
-import itertools
 import operator
 import time
 from typing import Any
@@ -95,13 +94,11 @@ class Shard:
         semiring: TypedSemiring | None,
         host_counters: np.ndarray,
     ) -> None:
-        arrays, offsets = graph.shards[k], graph.offsets
+        arrays, sizes = graph.shards[k], graph.sizes
         self.number, self.arrays, self.edges, self.findable = number, arrays, edges, findable
         self.symmetric, self.round = graph.symmetric, 0
         self.xp = array_module(arrays.indptr)
-        self.num_shards = len(offsets) - 1
-        sizes = [b - a for a, b in itertools.pairwise(offsets)]
-        self.size = sizes[number]
+        self.num_shards, self.size = len(sizes), sizes[number]
         self.words = max(words(size) for size in sizes)  # in bitmaps, of every shard
         self.list_edges = max(LIST_EDGES, graph.size // 32)
         self.label = index_dtype(graph.size)
@@ -129,7 +126,7 @@ class Shard:
             graph.derived[place] = Memory(arrays, self.words, counts_of(self.num_shards))
         self.memory: Memory = graph.derived[place]
         fields = row_fields(arrays, *(rows or (None, None)))
-        fields |= {"me": number, "words": self.words, "first": list(offsets)}
+        fields |= {"me": number, "words": self.words, "first": list(graph.offsets)}
         names = ("own", "queue", "offset", "control", "counts")
         fields |= {"ids": arrays.ids} | {name: getattr(self.memory, name) for name in names}
         fields |= {"host_counters": host_counters} | dict.fromkeys(("level", "value", "visited"))
