@@ -106,7 +106,7 @@ def generate_edges(
         key = edges(state, e, *parameters)
         u, v = key >> 32, key & 0xFFFFFFFF
         if labels is not None:
-            key = labels[u] << 32 | labels[v]
+            key = labels[u].astype(np.int64, copy=False) << 32 | labels[v]
         if not self_loops:
             key[u == v] = LOOP
         keys[first : first + CHUNK] = key

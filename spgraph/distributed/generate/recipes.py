@@ -18,13 +18,11 @@ from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition, partition_by_counts
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.io.ingest import (
-    LOW,
     Piece,
     Pieces,
     Rows,
     build,
     compact,
-    keys_of,
     mirrored,
     row_counts,
     starts_of,
@@ -66,12 +64,8 @@ def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
         last = edges * (p + 1) // shards
         for start in range(edges * p // shards, last, step):
             keys = np.empty(min(step, last - start), np.int64)
-            generate_edges(keys, kind, parameters, state, None, recipe.self_loops, start)
-            keys = keys[keys != LOOP]
-            if labels is None:
-                yield Piece(keys.view(np.uint64))
-            else:
-                yield Piece(keys_of(labels[keys >> 32], labels[keys & LOW.astype(np.int64)]))
+            generate_edges(keys, kind, parameters, state, labels, recipe.self_loops, start)
+            yield Piece(keys[keys != LOOP].view(np.uint64))
 
     return mirrored(generated) if recipe.symmetric else generated
 
