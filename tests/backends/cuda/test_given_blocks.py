@@ -17,7 +17,7 @@ from search_cases import graph as search_graph
 from shim_exchanges import EXCHANGES
 
 from spgraph.backends.cuda.closure import closure_peers, closure_rounds
-from spgraph.backends.cuda.exchange import given, plan
+from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.runtime.sources import source
 from spgraph.backends.cuda.search import search_peers_plan, search_rounds
 from spgraph.iterations import closure, search
@@ -61,7 +61,7 @@ def test_structs_are_read(text: str) -> None:
 
 def test_fields_become_numbers() -> None:
     array = np.arange(3)
-    made = given.block({"a": np.int64(7), "b": [1, (2, True)], "c": array, "d": None, "e": -1}, np)
+    made = plan.block({"a": np.int64(7), "b": [1, (2, True)], "c": array, "d": None, "e": -1}, np)
     assert made.tolist() == [7, 1, 2, 1, array.ctypes.data, 0, -1]
 
 
@@ -73,10 +73,11 @@ def test_blocks_are_the_kernels_structs(
 ) -> None:
     """Of what a small search or closure writes."""
     blocks: list[dict[str, Any]] = []
+    block = plan.block
 
     def noted(fields: Any, xp: Any) -> Any:
         blocks.append(fields)
-        return given.block(fields, xp)
+        return block(fields, xp)
 
     for module in (plan, closure_rounds, search_rounds):
         monkeypatch.setattr(module, "block", noted)
@@ -97,5 +98,5 @@ def test_blocks_are_the_kernels_structs(
     expected = fields_of(source(f"{loop}_{form}", ""), "Given")
     assert len(blocks) == PEERS
     for fields in blocks:
-        lengths = {name: len(given.numbers(value)) for name, value in fields.items()}
+        lengths = {name: len(plan.numbers(value)) for name, value in fields.items()}
         assert list(lengths.items()) == list(expected.items())

@@ -25,8 +25,7 @@ import numpy as np
 
 from spgraph.backends.cuda.closure.closure import THREADS, block_bytes, program, types_of, widths_of
 from spgraph.backends.cuda.closure.closure_peers import given_fields, shard_arrays
-from spgraph.backends.cuda.exchange.given import block
-from spgraph.backends.cuda.exchange.plan import check_counts, kernel_of
+from spgraph.backends.cuda.exchange.plan import block, check_counts, kernel_of
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.closure import (

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from spgraph.backends.cuda.exchange.buffers import MOST_PEERS, Launching, Plan
-from spgraph.backends.cuda.exchange.given import block
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.graph import ShardedGraph
-from spgraph.containers.storage.arrays import array_module
+from spgraph.containers.storage.arrays import Array, address, array_module
 
 R = TypeVar("R")
 
@@ -64,6 +64,23 @@ def places_of(sizes: Mapping[str, int]) -> dict[str, int]:
     """Where parts of so many bytes lie in a shard's memory, and its `end`."""
     ends = np.cumsum([-(-size // 256) * 256 for size in sizes.values()]).tolist()
     return dict(zip((*sizes, "end"), (0, *ends), strict=True))
+
+
+def block(fields: Mapping[str, Any], xp: ModuleType) -> Array:
+    """What the host tells a kernel once for a graph: a block of 8-byte fields in the device's
+    memory. `fields` has the names of the kernel's struct and their order. One is an integer, an
+    array, which stands for its address, None, a null pointer, or a list of these.
+    """
+    return xp.asarray(np.array([n for value in fields.values() for n in numbers(value)], np.int64))
+
+
+def numbers(value: Any) -> list[int]:
+    """The numbers of one field."""
+    if isinstance(value, list | tuple):
+        return [number for each in value for number in numbers(each)]
+    if isinstance(value, int | np.integer | np.bool_):
+        return [int(value)]
+    return [address(value)]
 
 
 @functools.lru_cache(maxsize=1024)

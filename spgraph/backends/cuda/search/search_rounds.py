@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from spgraph import direction as directions
-from spgraph.backends.cuda.exchange.given import block
-from spgraph.backends.cuda.exchange.plan import check_counts
+from spgraph.backends.cuda.exchange.plan import block, check_counts
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import LONG_ROW
 from spgraph.backends.cuda.search.search_peers_plan import (
