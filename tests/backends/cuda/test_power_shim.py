@@ -215,30 +215,6 @@ def test_lanes_load_from_different_banks(tiled: None, monkeypatch: pytest.Monkey
 
 @shimmed
 @pytest.mark.parametrize("iso", [False, True])
-@pytest.mark.parametrize("single", [False, True])
-def test_other_rows_with_and_without_hubs_in_shared_memory(
-    iso: bool, single: bool, tiled: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kind = np.dtype(np.float32 if single else np.float64)
-    S = skewed(6000, 1400, 60_000, kind)
-    A = sg.Matrix.from_scipy(S)
-    if iso:
-        A, S.data[:] = A.pattern(), 1
-    made = tiles.prepare(A)
-    assert made is not None and made.rest.slices > 50
-    x = np.random.default_rng(3).integers(1, 50, 1400).astype(kind)
-    ring = semirings.plus_second if iso else semirings.plus_times
-    typed = ring.resolve(A.dtype, kind)
-    with_hubs = tiles._held(made, kind)
-    assert 0 < with_hubs[0] <= made.number * made.width and with_hubs[1:] == (2, 1024)
-    for held in (with_hubs, (0, 40, 128)):
-        monkeypatch.setattr(tiles, "_held", lambda *arguments, held=held: held)
-        found = cuda.pull(A, sg.Vector.from_dense(x), typed, None, False)
-        assert (found.to_numpy(fill=0) == S @ x).all()
-
-
-@shimmed
-@pytest.mark.parametrize("iso", [False, True])
 def test_what_tiles_read_is_written(
     iso: bool, tiled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,32 +11,33 @@ are sorted by tile, of 4 bytes or, where a row has many in a tile and no values,
     entries / 8                     reading them, as any form does, if all are of 4 bytes
     + blocks * columns / 8          streaming the columns of more than blocks / 8 entries
     + far entries                   gathering the rest, range by range, so that the L2 has them
-    + 1.125 * entries of other rows, which gather from a compact copy of the streamed columns, and
-                                    many of them from the first of these in shared memory
+    + 1.125 * entries of other rows, which gather from a compact copy of the streamed columns
 
 On an H200, 132 blocks, millions of sectors, and for a product over an iso pattern, float32 summed
-in double, the time that they would take at 180 G a second and the time that the kernels took when
-all entries were of 4 bytes, in ms; a half has half of the rows and all columns:
+in double, the time that they would take at 180 G a second if all entries were of 4 bytes, and what
+an iteration of PageRank takes, in ms; a half has half of the rows and all columns:
 
-                    plain           tiles                           predicted  measured
-    kron21            204 (1.18)    24 + 11 + 4 + 5    =  44          0.24       0.32
-    rmat_n24_32      1152 (9.8)    133 + 52 + 33 + 83  = 301          1.67       2.3
-        a half        578 (4.8)     75 + 41 + 25 + 19  = 160          0.89       1.3
-    kron25_16        1178 (13.4)   139 + 67 + 53 + 144 = 403          2.24       3.2
-        a half        590 (6.7)     79 + 50 + 42 + 35  = 206          1.14       1.7
+                    plain           tiles                           predicted  iteration
+    kron21            204 (1.18)    24 + 11 + 4 + 5    =  44          0.24       0.29
+    rmat_n24_32      1152 (9.8)    133 + 52 + 33 + 83  = 301          1.67       2.04
+        a half        578 (4.8)     75 + 41 + 25 + 19  = 160          0.89
+    kron25_16        1178 (13.4)   139 + 67 + 53 + 144 = 403          2.24
+        a half        590 (6.7)     79 + 50 + 42 + 35  = 206          1.14
 
 The plain form's time stands behind its sectors. The prediction counts sectors alone: not the time
-that warps wait for copies, nor launches. Measured: 1.0 ps an entry of a tile, 0.9 of it for memory
-and the rest for instructions (180 of a warp for a step of 256 entries); 1.7 to 1.9 us a tile of 57
-kB for the copies alone; 10 ps an entry that gathers from u, instead of the 5.5 of its sectors,
-since sums in shared memory use the same path; 26 ps a row of the others.
+that warps wait for copies, nor launches, nor the step between products. Measured with entries of 4
+bytes: 1.0 ps an entry of a tile, 0.9 of it for memory and the rest for instructions (180 of a warp
+for a step of 256 entries); 1.7 to 1.9 us a tile of 57 kB for the copies alone; 10 ps an entry that
+gathers from u, instead of the 5.5 of its sectors, since sums in shared memory use the same path; 26
+ps a row of the others.
 
 Without the order by ranges an entry that gathers from u takes 28 ps where u has 67 or 134 MB; with
 it 11 to 14, as where all of u lies in the L2. Ranges of 4 to 16 MB are equally good. Where barriers
 in shared memory count the bytes of a copy (compute capability 9.0) warps need no block barrier at
 every tile, which takes 7 to 10 % off the tiles. Copies shared by two blocks were not faster, nor
 copies in pieces from different places at a time; further rows in tiles of their own; or other rows
-that gather the largest hubs from shared memory, of which the L1 is then too small.
+that gather the largest hubs from shared memory, of which the L1 is then too small (rmat_n24_32 2.32
+instead of 2.04 ms an iteration).
 
 Shared memory holds the sums, too, which bounds the number of rows in tiles: the 1.9 M longest.
 
@@ -163,25 +164,9 @@ def product(A: Matrix, tiles: Tiles, u: Vector, text: str, z: Array) -> None:
             join, 32 * tiles.split, tiles.split, tiles.split_rows, tiles.split_first, partial, z
         )
     if rest.slices:
-        held, grid, threads = _held(tiles, u.dtype)
-        shared = held * u.dtype.itemsize
-        jit.allow(short, shared)
-        counts = np.uint32(streamed), np.uint32(held)
-        given = (*rest, *counts, hubs, u._values, A._values, z)
-        short((grid,), (threads,), given, shared_mem=shared)
-
-
-def _held(tiles: Tiles, u: np.dtype) -> tuple[int, int, int]:
-    """(how many hubs each block that sums other rows holds in shared memory; blocks; threads of a
-    block): as many as fit, in one block a multiprocessor; none where copies cost more than they
-    save.
-    """
-    most = (jit.shared_memory(jit.current_device()) - RESERVED) // u.itemsize
-    held = min(tiles.number * tiles.width, most) // 16 * 16
-    # a copy reads a sector for 8 values, and saves about half of the entries one
-    if tiles.rest.entries.size > tiles.blocks * held:
-        return held, tiles.blocks, 32 * WARPS
-    return 0, -(-SLICE * tiles.rest.slices // jit.BLOCK), jit.BLOCK
+        jit.launch(
+            short, 32 * rest.slices, *rest, np.uint32(streamed), hubs, u._values, A._values, z
+        )
 
 
 def sectors(

@@ -29,48 +29,37 @@ extern "C" __global__ void tiles_split(i64 split, const R* rows, const i64* firs
     if (lane_id() == 0) z[rows[s]] = sum;
 }
 
-// The other rows, the short ones: a warp takes slices of 32 rows of about one length, a lane a row. The
+// The other rows, the short ones: a warp a slice of 32 rows of about one length, a lane a row. The
 // entries of a slice lie step by step from first[slice] on, a lane's next to each other's. Entry k <
-// streamed means hubs[k], a larger one u[k - streamed]. The first `held` hubs, a multiple of 16, are
-// copied to shared memory: they have the most entries, and a gather from L2 takes a sector for each.
-extern "C" __global__ void __launch_bounds__(1024)
+// streamed means hubs[k], a larger one u[k - streamed].
+extern "C" __global__ void __launch_bounds__(256)
     tiles_rest(i64 slices, const u32* first, const int* rows, const u32* entries, const A* values,
-               u32 streamed, u32 held, const U* hubs, const U* u, const A* a, Z* z) {
+               u32 streamed, const U* hubs, const U* u, const A* a, Z* z) {
     constexpr int BATCH = 4;
     constexpr u32 NONE = ~0u;
-    extern __shared__ Quad pool[];
-    const U* near = (const U*)pool;
-    for (u32 k = threadIdx.x; k < held * (u32)sizeof(U) / 16; k += blockDim.x)
-        copy_quad(pool + k, (const Quad*)hubs + k);
-    copies_done();
-    __syncthreads();
-    const int lane = lane_id();
+    const i64 slice = thread_id() >> 5;
+    if (slice >= slices) return;
+    const int lane = lane_id(), row = rows[slice * 32 + lane];
+    const u32 stop = first[slice + 1];
     const A one = ISO ? a[0] : (A)0;
-    for (i64 slice = thread_id() >> 5; slice < slices; slice += thread_count() >> 5) {
-        const int row = rows[slice * 32 + lane];
-        const u32 stop = first[slice + 1];
-        Z sum = identity();
-        for (u32 step = first[slice]; step < stop; step += BATCH) {
-            const i64 at = (i64)step * 32 + lane;
-            u32 entry[BATCH];
-            A x[BATCH];
-            U y[BATCH];
+    Z sum = identity();
+    for (u32 step = first[slice]; step < stop; step += BATCH) {
+        const i64 at = (i64)step * 32 + lane;
+        u32 entry[BATCH];
+        A x[BATCH];
+        U y[BATCH];
 #pragma unroll
-            for (int j = 0; j < BATCH; j++)
-                entry[j] = step + j < stop ? load_once(entries + at + 32 * j) : NONE;
+        for (int j = 0; j < BATCH; j++)
+            entry[j] = step + j < stop ? load_once(entries + at + 32 * j) : NONE;
 #pragma unroll
-            for (int j = 0; j < BATCH; j++) {
-                const u32 k = entry[j];
-                x[j] = ISO || k == NONE ? one : load_once(values + at + 32 * j);
-                y[j] = k == NONE      ? (U)0
-                       : k < held     ? near[k]
-                       : k < streamed ? hubs[k]
-                                      : u[k - streamed];
-            }
-#pragma unroll
-            for (int j = 0; j < BATCH; j++)
-                if (entry[j] != NONE) sum = add(sum, product(0, 0, x[j], y[j]));
+        for (int j = 0; j < BATCH; j++) {
+            const bool there = entry[j] != NONE;
+            x[j] = ISO || !there ? one : load_once(values + at + 32 * j);
+            y[j] = !there ? (U)0 : entry[j] < streamed ? hubs[entry[j]] : u[entry[j] - streamed];
         }
-        if (row >= 0) z[row] = sum;
+#pragma unroll
+        for (int j = 0; j < BATCH; j++)
+            if (entry[j] != NONE) sum = add(sum, product(0, 0, x[j], y[j]));
     }
+    if (row >= 0) z[row] = sum;
 }
