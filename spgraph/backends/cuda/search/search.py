@@ -193,7 +193,8 @@ def work_bytes(ids: np.dtype, offsets: np.dtype) -> int:
     found = THREADS // 32 * ((BATCH + 32) * ids.itemsize + 128)
     capacity = small_frontier(ids, offsets)
     frontier = small_bytes(ids, offsets, capacity, capacity + MORE_PIECES)
-    return max(2 * (frontier + capacity * ids.itemsize), found)  # with parents
+    # with parents, and what was found lately
+    return max(2 * (frontier + 2 * capacity * ids.itemsize), found)
 
 
 @functools.lru_cache(maxsize=1024)

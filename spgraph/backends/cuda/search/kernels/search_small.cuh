@@ -2,6 +2,16 @@
 
 #include "search_small_steps.cuh"
 
+#if !VALUES
+// Whether nobody has asked so for v lately; then v is noted, in the place of another vertex maybe. So a
+// level's accesses to memory are hardly more than it finds vertices: of the edges of a road or a grid
+// that do not lead to a parent most lead to what another edge has just found.
+DEVICE bool is_new(I v) {
+    Bits<I>* const place = reinterpret_cast<Bits<I>*>(&work().small.recent[v & (RECENT - 1)]);
+    return atomicExch(place, to_bits(v)) != to_bits(v);
+}
+#endif
+
 // One level of block 0.
 DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const SmallCount& size,
                         SmallCount& count, L depth) {
@@ -31,6 +41,9 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
                        if (ADD_KIND != ADD_ANY && found[k])
                            combine(&s.value[v[k]], product(s.values, u[k], v[k], e[k]));
                    }
+#else // nothing is lost with an edge that finds a vertex again
+#pragma unroll
+                   for (int k = 0; k < PAIR; k++) found[k] = found[k] && is_new(v[k]);
 #endif
         // the row is wanted only of those that are found, but to wait for that costs more than to
         // load all
@@ -61,9 +74,12 @@ DEVICE void small_level(const SmallFrontier& from, SmallFrontier& to, const Smal
 // as open still.
 CALLED void small_levels(const I* sources, const Z* source_values, i64 nf, i64 depth, i64 left,
                          i64 open_edges) {
-    SmallFrontier* frontier = work().small;
+    SmallFrontier* frontier = work().small.frontier;
     SmallCount* count = small_count;
     if (threadIdx.x < 9) reinterpret_cast<u32*>(count)[threadIdx.x] = 0;
+#if !VALUES
+    for (u32 k = threadIdx.x; k < RECENT; k += THREADS) work().small.recent[k] = -1;
+#endif
     __syncthreads();
     small_fill(frontier[0], count[0], nf, [&](i64 i, I& v, O& first, O& last) {
         v = sources ? sources[i] : s.queue[i];

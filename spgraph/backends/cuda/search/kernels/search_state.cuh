@@ -8,6 +8,7 @@ constexpr int SMALL_EDGES = 8192;
 constexpr int PIECE = 256;
 #define KEEPS_PARENTS 1
 constexpr int ENTER_EDGES = 4096;
+constexpr int RECENT = 2 * SMALL; // places for what small levels have found; a power of 2
 typedef u32 SmallEdges;
 #include "search_small_frontier.cuh"
 
@@ -51,7 +52,10 @@ union Work {
         u32 lanes[WARPS][32];
     } push;
     Pull pull;
-    SmallFrontier small[2];
+    struct {
+        SmallFrontier frontier[2];
+        I recent[RECENT];
+    } small;
 };
 
 __shared__ Search s;
