@@ -51,11 +51,14 @@ def define(monkeypatch: pytest.MonkeyPatch, **constants: int) -> None:
 
 
 @shim
-@pytest.mark.parametrize(("small", "extended"), [(40, False), (0, False), (40, True)])
+@pytest.mark.parametrize(
+    ("small", "middle", "extended"),
+    [(40, 40, False), (0, 0, False), (8, 80, False), (40, 40, True)],
+)
 def test_all_blocks_on_one_source(
-    small: int, extended: bool, on_the_shim: Any, monkeypatch: pytest.MonkeyPatch
+    small: int, middle: int, extended: bool, on_the_shim: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    define(monkeypatch, SMALL_EDGES=small)
+    define(monkeypatch, SMALL_EDGES=small, MIDDLE_EDGES=middle)
     for name in (*COVER, "rmat 10") if small == 40 else COVER:
         A = matrix(name)
         sources = some_sources(A.nrows, 2).astype(np.int64)

@@ -17,7 +17,10 @@
 // are never looked at.
 //
 // Here all blocks work on one source, whose levels are given; levels too small for a grid barrier are
-// done by block 0 alone. In dependencies_source_parallel.cu every block takes sources of its own.
+// done by block 0 alone. One multiprocessor takes 12 ns a vertex, for accesses to lines of their own,
+// so that a barrier of 1.2 us pays from some hundred edges on. Rows of levels that are not large are
+// still summed by groups of lanes, which looks at less than equal shares of edges do and needs no
+// second barrier. In dependencies_source_parallel.cu every block takes sources of its own.
 //
 // `acyclic`: all edges count, and lead from a level to any higher one; then one row is enough, and
 // pushing does not pay. EXTENDED: numbers of paths beyond what float64 holds have an exponent of
@@ -26,20 +29,23 @@
 // Preamble: types I (ids), O (offsets), L (levels); EXTENDED.
 
 #ifndef SMALL_EDGES
-#define SMALL_EDGES 4096 // edges, and vertices, of a level that block 0 does alone
+#define SMALL_EDGES 512 // edges, and vertices, of a level that block 0 does alone
+#endif
+#ifndef MIDDLE_EDGES
+#define MIDDLE_EDGES 4096 // of one whose rows are summed by groups of lanes
 #endif
 #include "dependencies_steps.cuh"
 #include "dependencies_order.cuh"
 
-DEVICE bool small(i64 edges, LevelRange begin, LevelRange end) {
-    return edges <= SMALL_EDGES && end.start - begin.start <= SMALL_EDGES;
+DEVICE bool fits(i64 most, i64 edges, LevelRange begin, LevelRange end) {
+    return edges <= most && end.start - begin.start <= most;
 }
 
 // Forward from level `depth` on, by one block, while levels are small; control->depth is where it
 // stopped.
 CALLED void small_forward(Team team, i64 depth, i64 levels, Control* control) {
     LevelRange a = s.ranges[depth - 1], b = s.ranges[depth], c = s.ranges[depth + 1];
-    while (small(edges_forward(a, b, c), b, c)) {
+    while (fits(SMALL_EDGES, edges_forward(a, b, c), b, c)) {
         const LevelRange next = s.ranges[depth + 2 < levels ? depth + 2 : levels];
         count_paths<false>(team, depth, a, b, c);
         __syncthreads();
@@ -55,7 +61,7 @@ CALLED void small_forward(Team team, i64 depth, i64 levels, Control* control) {
 // Backward from level `depth` down to level 1, likewise.
 CALLED void small_back(Team team, i64 depth, Control* control) {
     LevelRange a = s.ranges[depth], b = s.ranges[depth + 1], c = s.ranges[depth + 2];
-    while (small(edges_back(a, b, c), a, b)) {
+    while (fits(SMALL_EDGES, edges_back(a, b, c), a, b)) {
         const LevelRange next = s.ranges[depth - 1];
         if (!carry_shares<false>(team, depth, a, b, c)) {
             __syncthreads();
@@ -92,13 +98,17 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     const i64 levels = load_relaxed(&control->levels);
     for (i64 d = 1; d < levels;) {
         const LevelRange a = ranges[d - 1], b = ranges[d], c = ranges[d + 1];
-        if (small(edges_forward(a, b, c), b, c)) {
+        const i64 edges = edges_forward(a, b, c);
+        if (fits(SMALL_EDGES, edges, b, c)) {
             if (blockIdx.x == 0) small_forward(block, d, levels, control);
             if (!grid_barrier(&control->barrier, gridDim.x)) return;
             d = load_relaxed(&control->depth);
             continue;
         }
-        count_paths<!EXTENDED>(grid, d, a, b, c);
+        if (fits(MIDDLE_EDGES, edges, b, c))
+            count_paths<false>(grid, d, a, b, c);
+        else
+            count_paths<!EXTENDED>(grid, d, a, b, c);
         if (!grid_barrier(&control->barrier, gridDim.x)) return;
         d++;
     }
@@ -108,13 +118,17 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     }
     for (i64 d = levels - 2; d > 0;) {
         const LevelRange a = ranges[d], b = ranges[d + 1], c = ranges[d + 2];
-        if (small(edges_back(a, b, c), a, b)) {
+        const i64 edges = edges_back(a, b, c);
+        if (fits(SMALL_EDGES, edges, a, b)) {
             if (blockIdx.x == 0) small_back(block, d, control);
             if (!grid_barrier(&control->barrier, gridDim.x)) return;
             d = load_relaxed(&control->depth);
             continue;
         }
-        if (!carry_shares<!EXTENDED>(grid, d, a, b, c)) {
+        const bool settled = fits(MIDDLE_EDGES, edges, a, b)
+                                 ? carry_shares<false>(grid, d, a, b, c)
+                                 : carry_shares<!EXTENDED>(grid, d, a, b, c);
+        if (!settled) {
             if (!grid_barrier(&control->barrier, gridDim.x)) return;
             settle_level(grid, d, a, b);
         }
