@@ -71,9 +71,7 @@ def is_cuda(array: Array) -> bool:
 
 def array_module(array: Array) -> ModuleType:
     """The library (numpy or cupy) whose functions take `array`."""
-    if type(array) is np.ndarray:
-        return np
-    return sys.modules["cupy"] if is_cuda(array) else np
+    return sys.modules["cupy"] if type(array) is not np.ndarray and is_cuda(array) else np
 
 
 def is_array(given: Any) -> bool:
@@ -290,19 +288,21 @@ def to_host(array: Array) -> Callable[[], np.ndarray]:
     return wait
 
 
-def sent(array: np.ndarray, xp: ModuleType) -> Array:
-    """A small contiguous `array`, of at most 64 KB, as one of `xp`: CuPy's on the current device.
+def sent(array: np.ndarray, xp: ModuleType, to: Array | None = None) -> Array:
+    """A small contiguous `array`, of at most 64 KB, as one of `xp`, CuPy's on the current device;
+    or `to`, of the same type, which then begins with its elements.
 
     One call of the driver: `cupy.asarray` copies to pinned memory and records an event, in three
     times as long. The driver has staged the bytes when it returns, as CUDA's description ("API
     synchronization behavior") allows, not promises: a test overwrites what a busy GPU was sent.
     """
+    to = xp.empty(array.shape, array.dtype) if to is None else to
     if xp is np:
-        return array
-    made = xp.empty(array.shape, array.dtype)
-    at = addressof(c_char.from_buffer(array.data)) if array.flags.writeable else address(array)
-    made.data.copy_from_host_async(at, array.nbytes)
-    return made
+        to[: array.size] = array
+    else:
+        at = addressof(c_char.from_buffer(array.data)) if array.flags.writeable else address(array)
+        to.data.copy_from_host_async(at, array.nbytes)
+    return to
 
 
 def address(array: Array | None) -> int:

@@ -8,16 +8,14 @@ an entry of a Kronecker graph on an H200). Launches cost 50 us of the host's tim
 
 from __future__ import annotations
 
-import functools
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spgraph.backends.cuda.power.power_stepwise import (
     Iterate,
     Settings,
-    by_vertex,
     is_iso,
     program,
     program_of,
@@ -44,6 +42,10 @@ __all__ = ["power", "power_shard", "program"]
 # as in kernels/power.cu: threads of a block, areas of sums, 64-bit words of its GridBarrier and of
 # its report; bytes to which the values of hubs are aligned
 THREADS, AREAS, BARRIER, REPORT, ALIGN = 1024, 3, 2, 2, 16
+# 64-bit words of its Hop, and the places of addresses in it
+HOP, ARRIVED, PARTIAL, SCALE, GATHERED = 16, 7, 8, 9, 11
+# what may stand for all vertices: a scale of 1, what x begins with, what restarts
+NUMBERS = 3
 # the most hubs; bytes of the widest value that is gathered; of other shared memory of a block
 MOST_HUBS, WIDEST, OTHER = 24 << 10, 8, 4096
 # the entries of all hops from which a step pays for launches of its own
@@ -79,22 +81,21 @@ def power(
     """
     settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
     # one program has one type of values
-    alike = len({(M.dtype, is_iso(M, settings)) for M in matrices}) == 1
+    alike = len(matrices) == 1 or len({(M.dtype, is_iso(M, settings)) for M in matrices}) == 1
     small = sum(M.nvals for M in matrices) < LARGE and matrices[0].nrows <= INT32_MAX
     with jit.device(matrices[0]._indptr):
-        value = _first(x, matrices[0])
         if small and alike:
-            return _cooperative(value, matrices, scales, settings)
-        return _stepwise(Vector._of(value.size, value), matrices, scales, settings)
+            return _cooperative(x, matrices, scales, settings)
+        return _stepwise(_first(x, matrices[0]), matrices, scales, settings)
 
 
-def _first(x: Vector | float, A: Matrix) -> Array:
-    """The values that the iteration begins with, in an array of its own."""
+def _first(x: Vector | float, A: Matrix) -> Vector:
+    """What the iteration begins with."""
     if isinstance(x, Vector):
-        return x._values.copy()
+        return x
     n, value = A.nrows, array_module(A._indptr).empty(A.nrows)
     jit.sweep(jit.kernel("scales", "scales_fill", ""), n, np.float64(x), n, value)
-    return value
+    return Vector._of(n, value)
 
 
 def _stepwise(
@@ -142,92 +143,108 @@ def power_shard(
 
 
 def _cooperative(
-    value: Array,
+    x: Vector | float,
     matrices: tuple[Matrix, ...],
     scales: tuple[Vector | None, ...],
     settings: Settings,
 ) -> tuple[Vector, Any]:
-    """Iterate from `value`, in place."""
-    xp, n, tol = array_module(value), value.size, settings.tol
-    device, each_bytes = jit.current_device(), settings.gathered.itemsize
+    xp, n, tol = array_module(matrices[0]._indptr), matrices[0].nrows, settings.tol
+    plan = _planned(matrices, settings)
+    value, workspace = xp.empty(n), xp.empty(plan.end)
+    first = address(workspace)
+    header = plan.header.copy()
+    header[plan.inside] += first
+    numbers = first + 8 * (len(header) - NUMBERS)
+
+    def spread(v: Vector | float, number: int) -> tuple[int, int]:
+        """(mask, address): vertex i has number i & mask there."""
+        if isinstance(v, Vector):
+            return -1, address(v._values)
+        header[number - NUMBERS :].view(np.float64)[0] = v
+        return 0, numbers + 8 * number
+
+    for k, scale in enumerate(scales):
+        header[HOP * k + SCALE : HOP * k + SCALE + 2] = spread(1.0 if scale is None else scale, 0)
+    begin, restart = spread(x, 1), spread(settings.restart, 2)
+    sent(header.view(np.float64), xp, workspace)
+    report = numbers - 8 * REPORT
+    arguments = (
+        *(first, np.int32(len(matrices)), np.int32(settings.norm), n, value, *begin),
+        *(first + 8 * plan.z, *map(np.float64, settings.constants), *restart),
+        *(np.float64(-1.0 if tol is None else tol), settings.max_iter),
+        *(first + 8 * plan.sums, report - 8 * BARRIER, report),
+    )
+    plan.kernel(plan.grid, (THREADS,), arguments, shared_mem=plan.shared)
+    if tol is None:
+        return Vector._of(n, value), None
+    end = len(header) - NUMBERS
+    return Vector._of(n, value), to_host(workspace[end - REPORT : end])
+
+
+class Plan(NamedTuple):
+    """What the iterations of hops by one program have in common."""
+
+    kernel: jit.Kernel
+    grid: tuple[int]
+    shared: int  # bytes of dynamic shared memory
+    # what the workspace begins with: the struct Hop of each hop, the struct GridBarrier and the
+    # report, zeros, and NUMBERS that may stand for all vertices
+    header: np.ndarray
+    inside: list[int]  # which of these words are addresses in the workspace, from its beginning on
+    # of the workspace, in numbers of 8 bytes
+    sums: int
+    z: int
+    end: int
+    tasks: tuple[WarpTasks, ...]  # what the header points to
+
+
+def _planned(matrices: tuple[Matrix, ...], settings: Settings) -> Plan:
+    """The plan of such iterations; that of a single hop is kept with its Matrix."""
+    if len(matrices) > 1:
+        return _new_plan(matrices, settings)
+    (M,) = matrices
+    kept = M._derived.get("power")
+    if kept is None:
+        kept = M._derived["power"] = {}
+    key = settings.semiring, settings.gathered, bool(settings.norm)
+    found: Plan | None = kept.get(key)
+    if found is None:
+        found = kept[key] = _new_plan(matrices, settings)
+    return found
+
+
+def _new_plan(matrices: tuple[Matrix, ...], settings: Settings) -> Plan:
+    n, each_bytes, device = matrices[0].nrows, settings.gathered.itemsize, jit.current_device()
     grid = jit.multiprocessors(device)
     most = min(MOST_HUBS, (jit.shared_memory(device) - OTHER) // WIDEST)
     warps = grid * THREADS // 32
-    tasks = [warp_tasks(M, is_iso(M, settings), most, warps) for M in matrices]
+    tasks = tuple(warp_tasks(M, is_iso(M, settings), most, warps) for M in matrices)
     # what looks for hubs takes longer also where there are none
-    text = _with_hubs(program_of(matrices[0], settings), any(each.hubs for each in tasks))
+    hubs = preamble.constants(HUBS=any(each.hubs for each in tasks))
+    text = program_of(matrices[0], settings) + hubs
     kernel = jit.kernel("power", "power", text, cooperative=True)
-    of_tasks = tuple((each.long, each.hubs) for each in tasks)
-    starts, places = _layout(n, each_bytes, grid, bool(settings.norm), of_tasks)
-    sums, z, *of_hops, end = places
-    workspace = xp.empty(end)
-    first = address(workspace)
-    words: list[int] = []
-    held = [workspace]
-    for k, scale in enumerate(scales):
-        partial, gathered = (first + 8 * at for at in of_hops[2 * k : 2 * k + 2])
-        spread = by_vertex(1.0 if scale is None else scale, xp)
-        words += _hop(tasks[k], spread, partial, gathered, held)
-        words += [starts[0] + starts[1 + k], starts[0], tasks[k].hubs, _address(tasks[k].hub)]
-    # behind the hops: the struct GridBarrier and the report, zeros, and what restarts everywhere
-    given = np.array(words + [0] * (BARRIER + REPORT + 1), np.int64)
-    restart = settings.restart
-    if not isinstance(restart, Vector):
-        given[-1:].view(np.float64)[0] = restart
-    header = sent(given, xp)
-    barrier = address(header) + 8 * len(words)
-    report = barrier + 8 * BARRIER
-    arguments = (
-        *(header, np.int32(len(matrices)), np.int32(settings.norm), n, value, first + 8 * z),
-        *map(np.float64, settings.constants),
-        *((-1, restart._values) if isinstance(restart, Vector) else (0, report + 8 * REPORT)),
-        *(np.float64(-1.0 if tol is None else tol), settings.max_iter),
-        *(first + 8 * sums, barrier, report),
-    )
+    # where the hubs begin in what a hop gathers, and how long that is
+    starts = [_aligned(n, each_bytes), *(_aligned(each.hubs, each_bytes) for each in tasks)]
+    sizes = [HOP * len(tasks) + BARRIER + REPORT + NUMBERS]
+    sizes += [AREAS * SUMS * grid, n if settings.norm else 0]
+    for k, each in enumerate(tasks):
+        values = (2 if k == 0 else 1) * (starts[0] + starts[1 + k])
+        sizes += [each.long, -(-values * each_bytes // 8), -(-len(each.splits) // 2)]
+    sums, z, *of_hops, end = itertools.accumulate(_aligned(size, 8) for size in sizes)
+    header, inside = np.zeros(sizes[0], np.int64), []
+    for k, each in enumerate(tasks):
+        partial, gathered, arrived = (8 * at for at in of_hops[3 * k : 3 * k + 3])
+        width = starts[0] + starts[1 + k]
+        arrays = each.columns, each.values, each.rows, each.splits
+        hop = [_address(each.tasks), len(each.tasks), *map(_address, arrays), len(each.splits)]
+        hop += [arrived, partial, 0, 0, gathered, width, starts[0], each.hubs, _address(each.hub)]
+        header[HOP * k : HOP * (k + 1)] = hop
+        inside += [HOP * k + at for at in (ARRIVED, PARTIAL, GATHERED)]
     shared = max(starts[1:]) * each_bytes
     if shared:  # one limit for all launches
+        jit.enter_context()
         kernel.max_dynamic_shared_size_bytes = most * WIDEST
-    kernel((grid,), (THREADS,), arguments, shared_mem=shared)
-    if tol is None:
-        return Vector._of(n, value), None
-    return Vector._of(n, value), to_host(header[-1 - REPORT : -1].view(np.float64))
-
-
-@functools.lru_cache(maxsize=1024)
-def _with_hubs(text: str, hubs: bool) -> str:
-    """The preamble of power.cu, the same string each time, whose hash is known."""
-    return text + preamble.constants(HUBS=hubs)
-
-
-@functools.lru_cache(maxsize=1024)
-def _layout(
-    n: int, each_bytes: int, grid: int, norm: bool, tasks: tuple[tuple[int, int], ...]
-) -> tuple[list[int], list[int]]:
-    """(Of what hops gather: where the hubs begin, and the length of the buffer of each; where the
-    parts of the workspace begin among numbers of 8 bytes, and its end). `tasks` are `long` and
-    `hubs` of each hop.
-    """
-    starts = [_aligned(n, each_bytes), *(_aligned(hubs, each_bytes) for _, hubs in tasks)]
-    sizes = [0, AREAS * SUMS * grid, n if norm else 0]
-    for k, (long, _) in enumerate(tasks):
-        values = (2 if k == 0 else 1) * (starts[0] + starts[1 + k])
-        sizes += [long, -(-values * each_bytes // 8)]
-    return starts, list(itertools.accumulate(_aligned(size, 8) for size in sizes))
-
-
-def _hop(
-    tasks: WarpTasks, spread: tuple[int, Array], partial: int, gathered: int, held: list[Any]
-) -> list[int]:
-    """The first words of the struct Hop; what nobody else keeps of the arrays that it points to is
-    appended to `held`. `partial` and `gathered` are addresses in the workspace.
-    """
-    (mask, scale), split = spread, len(tasks.splits)
-    arrived = array_module(tasks.tasks).zeros(split, np.uint32) if split else None
-    held += [scale, arrived]
-    arrays = tasks.tasks, tasks.columns, tasks.values, tasks.rows, tasks.splits
-    at_tasks, columns, values, rows, splits = map(_address, arrays)
-    words = [at_tasks, len(tasks.tasks), columns, values, rows, splits, split, address(arrived)]
-    return [*words, partial, mask, address(scale), gathered]
+    return Plan(kernel, (grid,), shared, header, inside, sums, z, end, tasks)
 
 
 def _address(array: Array) -> int:

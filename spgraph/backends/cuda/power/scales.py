@@ -10,18 +10,27 @@ from spgraph.backends.cuda.power.power_stepwise import BLOCKS, NORMS
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.power import SUMS
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import array_module
+from spgraph.containers.storage.arrays import Array, array_module
 
 
-@jit.on_device
 def inverse_degrees(A: Matrix) -> Vector:
-    """1 / how many entries each row of A has, 0 where it has none: a full Vector of float64. A has
-    arrays of its own. One launch.
+    """1 / how many entries each row of A has, 0 where it has none: a full Vector of float64, to be
+    read only. A has arrays of its own. One launch, the first time: it is kept with A, 8 bytes a
+    row.
     """
+    scale = A._derived.get("inverse_degrees")
+    if scale is None:
+        with jit.device(A._indptr):
+            scale = _inverse_degrees(A)
+            A._keep("inverse_degrees", scale)
+    return Vector._of(A.nrows, scale)
+
+
+def _inverse_degrees(A: Matrix) -> Array:
     scale = array_module(A._indptr).empty(A.nrows)
     wide = np.int32(A._indptr.itemsize > 4)
     jit.sweep(jit.kernel("scales", "scales_degrees", ""), A.nrows, A._indptr, wide, A.nrows, scale)
-    return Vector._of(A.nrows, scale)
+    return scale
 
 
 @jit.on_device

@@ -38,7 +38,8 @@ struct Hop {
     const int* rows;    // short ones
     const Split* splits;
     i64 split;       // how many rows are
-    u32* arrived;    // how many pieces of each split row are summed; all zero at a barrier
+    u32* arrived;    // how many pieces of each split row are summed; all zero at a barrier but the
+                     // first
     double* partial; // the sums of pieces, by the numbers of their tasks
     i64 scale_mask;  // vertex i has scale[i & scale_mask], so that one may stand for all
     const double* scale;
@@ -204,9 +205,10 @@ DEVICE bool sum_over_blocks(const double (&mine)[SUMS], int norm, double* sums,
 }
 
 // All iterations; false if a barrier timed out.
-DEVICE bool iterate(const Hop* hops, Quad* shared, int count, int norm, i64 n, double* x, double* z,
-                    Constants constants, i64 restart_mask, const double* restart, double tol,
-                    i64 max_iter, double* sums, GridBarrier* barrier, double* report) {
+DEVICE bool iterate(const Hop* hops, Quad* shared, int count, int norm, i64 n, double* x,
+                    i64 begin_mask, const double* begin, double* z, Constants constants,
+                    i64 restart_mask, const double* restart, double tol, i64 max_iter, double* sums,
+                    GridBarrier* barrier, double* report) {
     const Hop& first = hops[0];
     const i64 area = (i64)SUMS * gridDim.x;
     double mine[SUMS], all[SUMS], shift = 0, divisor = 1;
@@ -219,6 +221,9 @@ DEVICE bool iterate(const Hop* hops, Quad* shared, int count, int norm, i64 n, d
         store_gathered(first, first.u + buffer * first.width, i, vertex.hub,
                        (U)(value * vertex.scale));
     };
+#pragma unroll 1
+    for (int h = 0; h < count; h++)
+        for (i64 k = thread_id(); k < hops[h].split; k += thread_count()) hops[h].arrived[k] = 0;
     // iteration -1 writes what the first one gathers
     for (i64 iteration = -1; iteration < max_iter; iteration++) {
         const int from = iteration & 1, to = 1 - from;
@@ -257,10 +262,10 @@ DEVICE bool iterate(const Hop* hops, Quad* shared, int count, int norm, i64 n, d
             divisor = norm_of(norm, all[SIZE]);
         }
         if (iteration < 0 || norm != NORM_NONE) {
-            const double* source = iteration < 0 ? x : z;
 #pragma unroll 1
             for (i64 i = thread_id(); i < n; i += thread_count()) {
-                const double before = x[i], value = source[i] / divisor;
+                const double before = iteration < 0 ? begin[i & begin_mask] : x[i];
+                const double value = iteration < 0 ? before : z[i] / divisor;
                 const Vertex vertex = {0, first.scale[i & first.scale_mask], hub_of(first, i)};
                 settle(i, vertex, before, value, to);
                 x[i] = value;
@@ -280,9 +285,10 @@ DEVICE bool iterate(const Hop* hops, Quad* shared, int count, int norm, i64 n, d
 }
 
 extern "C" __global__ void __launch_bounds__(1024)
-    power(const Hop* hops, int count, int norm, i64 n, double* x, double* z, double factor,
-          double keep, double teleport, double dangling, i64 restart_mask, const double* restart,
-          double tol, i64 max_iter, double* sums, GridBarrier* barrier, double* report) {
+    power(const Hop* hops, int count, int norm, i64 n, double* x, i64 begin_mask,
+          const double* begin, double* z, double factor, double keep, double teleport,
+          double dangling, i64 restart_mask, const double* restart, double tol, i64 max_iter,
+          double* sums, GridBarrier* barrier, double* report) {
     // every row reads some of these, and the cache of global memory is empty after a barrier
     __shared__ u64 words[2 * sizeof(Hop) / 8];
 #pragma unroll 1
@@ -290,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(1024)
         words[k] = ((const u64*)hops)[k];
     __syncthreads();
     extern __shared__ Quad hub_memory[];
-    if (!iterate((const Hop*)words, hub_memory, count, norm, n, x, z,
+    if (!iterate((const Hop*)words, hub_memory, count, norm, n, x, begin_mask, begin, z,
                  {factor, keep, teleport, dangling}, restart_mask, restart, tol, max_iter, sums,
                  barrier, report))
 #pragma unroll 1
