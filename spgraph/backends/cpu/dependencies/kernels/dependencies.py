@@ -54,14 +54,12 @@ def small(threads, ranges, d, acyclic):
     return threads == 1 or edges + rows < ALONE
 
 
-@kernel
-def dependencies(
-    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, levels, acyclic, counts,
-    order, ranges, tickets, paths, exponents, share, share_exponents, score, overflow
+@inner
+def paths_by_level(
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, levels, acyclic, order,
+    ranges, tickets, paths, exponents
 ):  # fmt: skip
-    order_by_level(
-        thread, threads, sync, indptr, t_indptr, level, levels, counts, order, ranges, paths
-    )
+    """The paths of all levels; at the end all threads have arrived."""
     waits = False  # whether thread 0 has done levels alone, which the others have not waited for
     for d in range(1, levels):
         alone = small(threads, ranges, d, acyclic)
@@ -78,12 +76,17 @@ def dependencies(
         waits = alone
     if waits:
         barrier(sync, threads)
-    if too_many(ranges, levels, order, paths[0 if acyclic else (levels - 1) & 1]):
-        if thread == 0:
-            overflow[0] = 1
-        return
-    waits = False
-    most = 0.0
+
+
+@inner
+def shares_by_level(
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, levels, acyclic, order,
+    ranges, tickets, paths, exponents, share, share_exponents
+):  # fmt: skip
+    """The shares and dependencies of all levels, which others may still be writing; the most paths
+    among this thread's.
+    """
+    waits, most = False, 0.0
     for d in range(levels - 1, 0, -1):
         alone = small(threads, ranges, min(d + 1, levels - 1), acyclic)
         if waits and not alone:
@@ -91,27 +94,36 @@ def dependencies(
         who, team = (0, 1) if alone else (thread, threads)
         if thread == 0 or not alone:
             here = carry_shares(
-                *(
-                    who,
-                    team,
-                    sync,
-                    indptr,
-                    indices,
-                    t_indptr,
-                    t_indices,
-                    level,
-                    order,
-                    ranges,
-                    d,
-                    levels,
-                    acyclic,
-                ),
-                *(tickets, paths, exponents, share, share_exponents),
+                *(who, team, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, d),
+                *(levels, acyclic, tickets, paths, exponents, share, share_exponents),
             )
             most = max(most, here)
         if not alone:
             barrier(sync, threads)
         waits = alone
+    return most
+
+
+@kernel
+def dependencies(
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, level, levels, acyclic, counts,
+    order, ranges, tickets, paths, exponents, share, share_exponents, score, overflow
+):  # fmt: skip
+    order_by_level(
+        thread, threads, sync, indptr, t_indptr, level, levels, counts, order, ranges, paths
+    )
+    paths_by_level(
+        *(thread, threads, sync, indptr, indices, t_indptr, t_indices, level, levels, acyclic),
+        *(order, ranges, tickets, paths, exponents),
+    )
+    if too_many(ranges, levels, order, paths[0 if acyclic else (levels - 1) & 1]):
+        if thread == 0:
+            overflow[0] = 1
+        return
+    most = shares_by_level(
+        *(thread, threads, sync, indptr, indices, t_indptr, t_indices, level, levels, acyclic),
+        *(order, ranges, tickets, paths, exponents, share, share_exponents),
+    )
     if not most <= MOST:
         overflow[0] = 1
     barrier(sync, threads)
