@@ -134,6 +134,73 @@ def take(thread, threads, taken, count, state):
     return count, taken
 
 
+@inner(forceinline=True)
+def fetch_ahead(i, stop, entries, indptr, indices, values, value):
+    """Prefetch what entries that come after entry i need."""
+    if i + np.uint64(FAR_AHEAD) < stop:
+        w = np.uint64(entries[i + np.uint64(FAR_AHEAD)])
+        prefetch(indptr, w)
+        prefetch(value, w)
+        row = np.uint64(indptr[np.uint64(entries[i + np.uint64(AHEAD)])])
+        prefetch(indices, row)
+        if not ISO:
+            prefetch(values, row)
+
+
+@inner(forceinline=True)
+def relax_edges(
+    shared, mine, sync, u, x, first, last, indices, values, value, parent, visited, queued, heads,
+    fills, links, entries, keys, free, origin, scale, current, state
+):  # fmt: skip
+    """Bring x, the value of u, along the edges from first to last."""
+    for e in range(np.uint64(first), np.uint64(last)):
+        v = np.uint64(indices[e])
+        z = multiply(x, values[0] if ISO else values[e], 0, u, u, v)
+        better, new = improve(shared, sync, value, parent, visited, u, v, z)
+        if not better:
+            continue
+        b = bucket_of(new, origin, scale, current)
+        if b >= BUCKETS:
+            atomic_or(queued, np.int64(v >> np.uint64(3)), bit_of(v))
+            state[BEYOND] = 1
+            continue
+        bucket = mine * np.uint64(BUCKETS) + np.uint64(b)
+        if not push_entry(v, new, bucket, mine, heads, fills, links, entries, keys, free):
+            atomic_or(queued, np.int64(v >> np.uint64(3)), bit_of(v))
+            state[NO_SPACE] = RAN_OUT
+
+
+@inner(forceinline=True)
+def relax_block(
+    shared, heavy, piece, mine, sync, i, stop, indptr, indices, values, value, parent, visited,
+    queued, heads, fills, links, entries, keys, free, heavies, origin, scale, current, state
+):  # fmt: skip
+    """The edges of the entries from i to stop; of a heavy vertex, heavies[i], one piece of them."""
+    while i < stop:
+        u = np.uint64(heavies[i] if heavy else entries[i])
+        first, last = np.int64(indptr[u]), np.int64(indptr[u + np.uint64(1)])
+        if not heavy:
+            fetch_ahead(i, stop, entries, indptr, indices, values, value)
+        x, at = value[u], i
+        i += np.uint64(1)
+        if heavy:
+            degree = last - first
+            last = first + degree * (piece + 1) // PIECES
+            first += degree * piece // PIECES
+        else:
+            if TOTAL and differs(x, keys[at]):
+                continue
+            if shared and last - first > HEAVY:
+                number = atomic_add(state, HEAVIES, 1)
+                if number < heavies.size:
+                    heavies[number] = u
+                    continue
+        relax_edges(
+            *(shared, mine, sync, u, x, first, last, indices, values, value, parent, visited),
+            *(queued, heads, fills, links, entries, keys, free, origin, scale, current, state),
+        )
+
+
 @inner
 def relax(
     shared, heavy, thread, sync, count, work, sizes, indptr, indices, values, value, parent,
@@ -174,49 +241,13 @@ def relax(
             block = chain
             i = np.uint64(block) * np.uint64(BLOCK)
             stop = i + np.uint64(size)
-        while i < stop:
-            u = np.uint64(heavies[i] if heavy else entries[i])
-            first, last = np.int64(indptr[u]), np.int64(indptr[u + np.uint64(1)])
-            if not heavy and i + np.uint64(FAR_AHEAD) < stop:
-                w = np.uint64(entries[i + np.uint64(FAR_AHEAD)])
-                prefetch(indptr, w)
-                prefetch(value, w)
-                row = np.uint64(indptr[np.uint64(entries[i + np.uint64(AHEAD)])])
-                prefetch(indices, row)
-                if not ISO:
-                    prefetch(values, row)
-            x, at = value[u], i
-            i += np.uint64(1)
-            if heavy:
-                degree, piece = last - first, k % PIECES
-                last = first + degree * (piece + 1) // PIECES
-                first += degree * piece // PIECES
-            else:
-                if TOTAL and differs(x, keys[at]):
-                    continue
-                if shared and last - first > HEAVY:
-                    number = atomic_add(state, HEAVIES, 1)
-                    if number < heavies.size:
-                        heavies[number] = u
-                        continue
-            for e in range(np.uint64(first), np.uint64(last)):
-                v = np.uint64(indices[e])
-                z = multiply(x, values[0] if ISO else values[e], 0, u, u, v)
-                better, new = improve(shared, sync, value, parent, visited, u, v, z)
-                if not better:
-                    continue
-                b = bucket_of(new, origin, scale, current)
-                if b >= BUCKETS:
-                    atomic_or(queued, np.int64(v >> np.uint64(3)), bit_of(v))
-                    state[BEYOND] = 1
-                    continue
-                bucket = mine * np.uint64(BUCKETS) + np.uint64(b)
-                if not push_entry(v, new, bucket, mine, heads, fills, links, entries, keys, free):
-                    atomic_or(queued, np.int64(v >> np.uint64(3)), bit_of(v))
-                    state[NO_SPACE] = RAN_OUT
+        relax_block(
+            *(shared, heavy, k % PIECES, mine, sync, i, stop, indptr, indices, values, value),
+            *(parent, visited, queued, heads, fills, links, entries, keys, free, heavies, origin),
+            *(scale, current, state),
+        )
         if block >= 0:
-            chain = np.int64(links[block])
-            size = np.int64(BLOCK)
+            chain, size = np.int64(links[block]), np.int64(BLOCK)
             links[block] = free[mine, CHAIN]
             free[mine, CHAIN] = block
 
