@@ -220,6 +220,12 @@ def _arrow_column(name: str, argument: str, given: Any) -> pyarrow.ChunkedArray:
             if isinstance(given, np.ndarray) and not given.dtype.isnative:
                 given = given.astype(given.dtype.newbyteorder("="))  # Arrow has no other order
             column = arrow.array(given, from_pandas=True)
+    except OverflowError:  # of Python's integers
+        raise DomainMismatch(
+            f"{name}: {argument}: expected integers of int64 in a {type(given).__name__}, got a "
+            "longer one; np.array(..., 'uint64') takes those up to 2**64 - 1, and names may be "
+            "strings"
+        ) from None
     except (arrow.ArrowException, TypeError, ValueError) as error:
         raise DomainMismatch(
             f"{name}: {argument}: expected a list, an array or a column of 1 dimension and of one "
