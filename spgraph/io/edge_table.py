@@ -26,6 +26,7 @@ from spgraph.io.ids import (
     name_column,
 )
 from spgraph.io.source import BROKEN, COMPRESSIONS, Source, is_unnamed, open_compressed
+from spgraph.io.table import is_rounded
 from spgraph.semirings import BinaryOp
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def from_edges(
     column has: as pandas.factorize numbers both in a row. Names of integers become int64, or uint64
     where both columns are unsigned. In .csv and .tsv, whose first line has the names of columns,
     names are integers if each is one as Python writes it (so 007 is a string), weights are int64,
-    or float64 if one is not an integer.
+    or float64 if one is not an integer; then an integer that float64 rounds is a FormatError.
 
     `symmetric=True` stores each edge in both directions; an edge and its reverse are then the same.
     `dup_op`, an operator or its name such as "plus" or "min", combines the weights of edges that
@@ -298,11 +299,33 @@ def _from_text(
         )
         with opened() as stream:
             try:
-                return csv.read_csv(stream, parse_options=parse, convert_options=options)
+                found = csv.read_csv(stream, parse_options=parse, convert_options=options)
             except load_pyarrow().ArrowInvalid:
                 if number == "float64" or "weight" not in wanted:
                     raise
+                continue
+        if number == "float64" and (np.abs(found[wanted["weight"]].to_numpy()) >= 2.0**53).any():
+            options.column_types = {wanted["weight"]: "large_string"}
+            options.include_columns = [wanted["weight"]]
+            with opened() as stream:
+                written = csv.read_csv(stream, parse_options=parse, convert_options=options)
+            _check_integers(written[wanted["weight"]])
+        return found
     raise AssertionError("a file is read or refused")
+
+
+def _check_integers(written: pyarrow.ChunkedArray) -> None:
+    """ValueError for a weight, as it is written, that is an integer and that float64 rounds."""
+    arrow = load_pyarrow()
+    long = arrow.compute.match_substring_regex(written, r"^\s*[+-]?[0-9]{16,}\s*$")
+    for row in np.flatnonzero(long.to_numpy(zero_copy_only=False).astype(bool)).tolist():
+        integer = written[row].as_py().strip()
+        if is_rounded(integer):
+            raise FormatError(
+                "from_edges: weight: expected integers that float64 holds beside values that are "
+                f"none of int64, got {integer[:60]} in row {row} (counted from 0), which it "
+                "rounds; write it as a decimal, with a point"
+            )
 
 
 def _integers(names: pyarrow.Array) -> pyarrow.Array:

@@ -10,12 +10,14 @@ SciPy's Matrix Market reader reads the id 2.5 as 2 and 7x as 7, and ignores surp
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from typing import Any, Literal
 
 import numpy as np
 
 from spgraph.containers import memory
+from spgraph.containers.storage.casting import rounded
 from spgraph.errors import FormatError
 from spgraph.io.source import Source, lone_return
 from spgraph.steps import backend
@@ -28,6 +30,8 @@ _REAL = re.compile(
     rb"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 )
 _BLANKS = b" \t\r\v\f"
+# an integer at the end of a line that may have more than 53 binary digits
+_LONG = re.compile(rb"(?<=[\s,])-?[0-9]{16,}(?=[ \t\r\v\f]*(?:[#%][^\n]*)?$)", re.MULTILINE)
 _RANGES = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
 
 
@@ -93,12 +97,13 @@ def read_table(source: Source, form: Form, count: int | None = None) -> list[np.
     more or fewer.
     """
     parts: list[list[np.ndarray]] = []
+    whole: list[np.ndarray] = []  # integers before the first real
     seen, held, types = 0, 0, form.values
     for line, block in source.blocks():
         left = None if count is None else count - seen
         columns = read_block(form, source.path, line, block, types, left)
         if len(types) > 1 and columns[-1].dtype == types[-1]:
-            types = types[-1:]  # reals from here on
+            types, whole = types[-1:], [part[-1] for part in parts]  # reals from here on
         seen += columns[0].size
         held += sum(column.nbytes for column in columns)
         memory.require(
@@ -110,6 +115,9 @@ def read_table(source: Source, form: Form, count: int | None = None) -> list[np.
             f"{source.path}, line {source.line}: the file ends after {seen} entries, the header "
             f"declares {count}: fetch the file again, or correct the header"
         )
+    for values in whole:
+        if (lost := rounded(values)).size:
+            raise _lost(source.path, str(lost[0]))
     if not parts:
         parts = [_empty(form, types)]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -124,7 +132,38 @@ def read_block(
     columns = _by_kernel(form, block, types) if len(block) >= LARGE else None
     if columns is None or (left is not None and columns[0].size > left):
         columns = _by_line(form, path, line, block, types, left)
+    if len(form.values) > 1 and columns[-1].dtype.kind == "f":
+        _check_integers(form, path, line, block, columns[-1])
     return [_narrow(c) for c in columns[: form.ids]] + columns[form.ids :]
+
+
+def _check_integers(form: Form, path: str, line: int, block: bytes, values: np.ndarray) -> None:
+    """FormatError for an integer of the block that its conversion to float64, which other values
+    require, has rounded.
+    """
+    if not bool((np.abs(values) >= 2.0**53).any()):
+        return
+    for found in _LONG.finditer(block):
+        token, start = found[0], block.rfind(b"\n", 0, found.start()) + 1
+        if form.comment is not None and form.comment.search(block, start, found.start()):
+            continue
+        if is_rounded(token.decode()):
+            number = line + block.count(b"\n", 0, found.start())
+            raise _lost(f"{path}, line {number}", token[:60].decode())
+
+
+def is_rounded(integer: str) -> bool:
+    """Whether float64 holds the integer, as it is written, by a neighbour or infinity alone."""
+    near = float(integer)
+    return math.isinf(near) or len(integer) > 400 or int(near) != int(integer)
+
+
+def _lost(where: str, integer: str) -> FormatError:
+    return FormatError(
+        f"{where}: expected integers that float64 holds beside values that are none of int64, got "
+        f"{integer}, which it rounds; dtype='float64' reads it so, dtype='uint64' reads integers "
+        "up to 2**64 - 1"
+    )
 
 
 def _narrow(ids: np.ndarray) -> np.ndarray:

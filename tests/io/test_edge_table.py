@@ -339,3 +339,15 @@ def test_a_title_that_is_no_text(tmp_path: Path) -> None:
     path.write_bytes(b"fr\xc1m,to\na,b\n")
     with pytest.raises(FormatError, match=r"from_edges: .*x.csv: 'utf-8' codec"):
         sg.from_edges(path, "from", "to")
+
+
+def test_an_integer_of_text_is_not_rounded_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "g.csv"
+    for other in ("0.5", "1e3", str(2**63)):
+        path.write_text(f"source,target,weight\na,b,{2**53 + 1}\nb,c,{other}\n")
+        with pytest.raises(FormatError, match=rf"got {2**53 + 1} in row 0 .*rounds; write it as"):
+            sg.from_edges(path, source="source", target="target", weight="weight")
+    for written, value in ((f"{2**53 + 1}.0", 2.0**53), (str(2**60), 2.0**60), ("1e300", 1e300)):
+        path.write_text(f"source,target,weight\na,b,{written}\nb,c,0.5\n")
+        A, _ = sg.from_edges(path, source="source", target="target", weight="weight")
+        assert A.values.tolist() == [value, 0.5]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import functools
 import gzip
 import lzma
 from collections.abc import Callable, Iterator
@@ -145,7 +146,7 @@ def test_dtype(file: Make) -> None:
     ]
     for reader in (read, lambda path, dtype: distributed.read(path, 2, dtype=dtype)):
         with pytest.raises(FormatError, match=r"x\.wel: dtype: expected integers below 2\*\*53"):
-            reader(file("x.wel", mixed), dtype="int64")
+            reader(file("x.wel", mixed.replace(str(far), f"{far}.0")), dtype="int64")
     for dtype in ("uint8", "bool"):
         with pytest.raises(FormatError, match=rf"r\.mtx: .*{dtype} holds, got (-7|100)"):
             read(reals, dtype=dtype)
@@ -158,6 +159,30 @@ def test_dtype(file: Make) -> None:
                 read(file(name, pack(f"0 1 {value}\n".encode())), dtype=dtype)
     with pytest.raises(TypeError, match="dtype"):
         read(reals, dtype="complex128")
+
+
+@pytest.mark.parametrize("other", ["0.5", "1e3", str(2**63)])
+def test_an_integer_is_not_rounded_in_silence(file: Make, other: str) -> None:
+    far, many = 2**53 + 1, "2 3 7\n" * 2000  # a block for the kernel
+    for read_it in (read, functools.partial(distributed.read, shards=2)):
+        for lines, number in ((f"0 1 {far}\n1 2 {other}\n", 1), (f"1 2 {other}\n0 1 -{far} \n", 2)):
+            for rest in ("", many):
+                path = file("x.wel", lines + rest)
+                with pytest.raises(FormatError, match=rf"x\.wel, line {number}: .*got -?{far}, wh"):
+                    read_it(path)
+                assert read_it(path, dtype="float64").dtype == np.float64
+        path = file("x.wel", f"0 1 {2**60}\n1 2 {other}\n2 3 {far}.0 # {far}\n")
+        assert read_it(path)[2, 3] == 2.0**53
+
+
+def test_an_integer_of_an_earlier_block_is_not_rounded_in_silence(
+    file: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "BLOCK", 16)
+    with pytest.raises(
+        FormatError, match=rf"expected integers .* got {2**53 + 1}, which it rounds"
+    ):
+        read(file("x.wel", f"0 1 {2**53 + 1}\n" + "1 2 3\n" * 9 + "1 2 0.5\n"))
 
 
 def test_a_symmetric_file_is_symmetric_to_the_last_bit(file: Make) -> None:
