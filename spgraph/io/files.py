@@ -75,8 +75,7 @@ def read(
               PACE: 'p tw N M', then lines 'u v': undirected, a pattern.
       .txt .el .wel .edges .csv .tsv
               edge list: lines 'source target' or 'source target weight', as the first. Directed; a
-              pattern, int64 weights, or float64 where one is not an integer of int64 (and an
-              integer that float64 rounds is a FormatError).
+              pattern, int64 weights, or float64 where one is none of int64 (none may be rounded).
       .npz    what `spgraph.write` or scipy.sparse.save_npz wrote.
       .h5 .hdf5 .bsp.npz  Binsparse 0.1: any predefined format, halves of symmetric matrices. The
               HDF5 library may hang on a damaged .h5: take .bsp.npz from sources without trust.
