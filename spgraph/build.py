@@ -275,7 +275,7 @@ def combined_rows(
     kind = values.dtype
     function, checked = _folding(kind, dup_op)
     values = values.astype(function.result, copy=False) if checked else values
-    reals = as_reals(values, dup_op, repeats)
+    reals = as_reals(values, dup_op.name if dup_op.built_in else "", repeats)
     if reals is not None:
         copies = indptr.copy(), indices.copy(), reals
         reals = fold(*copies, _folding(reals.dtype, dup_op)[0])[2]
@@ -374,7 +374,8 @@ def _combined(values: Array, starts: Array, dup_op: BinaryLike) -> Array:
     kind = values.dtype
     function, checked = _folding(kind, dup_op)
     if not checked:
-        made, reals = reduce_segments(values, starts, dup_op), as_reals(values, dup_op, values.size)
+        made = reduce_segments(values, starts, dup_op)
+        reals = as_reals(values, dup_op.name if dup_op.built_in else "", values.size)
         if reals is not None:
             check_wrapped("from_coo: dup_op", made, reduce_segments(reals, starts, dup_op))
         return made

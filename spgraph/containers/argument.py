@@ -56,9 +56,8 @@ def vector_of(x: VectorLike) -> Vector:
             raise DomainMismatch(
                 f"Vector: x: expected 1 dimension, got {len(given.shape)}; Matrix(x) takes 2"
             )
-        coo = given.tocoo(copy=True)  # whose repeated entries are summed in place
-        coo.sum_duplicates()
-        return Vector.from_coo(coo.coords[0], coo.data, size=coo.shape[0])
+        coo = given.tocoo(copy=False)
+        return Vector.from_coo(coo.coords[0], coo.data, size=coo.shape[0], dup_op="plus")
     if is_tensor(given):
         return vector_of_tensor(given)
     if is_graphblas(given, "Vector"):

@@ -26,7 +26,13 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.casting import differs, rounded
 from spgraph.containers.storage.chosen import compress
-from spgraph.containers.storage.compressed import ascends, check_other, checked
+from spgraph.containers.storage.compressed import (
+    ascends,
+    check_other,
+    check_sums,
+    checked,
+    without_duplicates,
+)
 from spgraph.containers.storage.numbers import flags, flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
@@ -184,7 +190,8 @@ class MatrixConversions(MatrixParts):
         cls: Any, S: SparseArray, *, symmetric: bool | None = None, copy: bool = True
     ) -> Matrix:
         """The Matrix of `S`, a SciPy sparse array or matrix of any format; its explicit zeros are
-        entries, duplicate entries are summed, as SciPy means them.
+        entries, duplicate entries are summed, as SciPy means them (OverflowError for a sum of
+        integers that their type does not hold).
 
         The arrays are copied. `copy=False` borrows those of a CSR without duplicates whose columns
         ascend: it needs no memory, and nobody may change S as long as the Matrix lives, for the
@@ -224,14 +231,13 @@ class MatrixConversions(MatrixParts):
         arrays = checked("from_scipy", csr, nrows, ncols)
         if not ascends(*arrays[:2]):
             with copying("from_scipy", "S", arrays):
-                indptr, indices, data = (array.copy() for array in arrays)
-                fresh = type(csr)((data, indices, indptr), shape=csr.shape)
-                fresh.sum_duplicates()
+                fresh = without_duplicates(csr, arrays)
             arrays = checked("from_scipy", fresh, nrows, ncols)
         elif copy and (csr is S or sparse_format is None):
             with copying("from_scipy", "S", arrays):
                 arrays = tuple(array.copy() for array in arrays)
         indptr, indices, data = arrays
+        check_sums("from_scipy", S, data)
         data = data if data.dtype == dtype else data.astype(dtype)
         return cls._of(nrows, ncols, indptr, indices, data, symmetric=symmetric)
 

@@ -177,3 +177,27 @@ def test_sums_of_repeated_positions_do_not_wrap_around(dtype: str, n: int) -> No
             sg.Vector.from_coo(ids, values, dup_op=op)
     assert sg.Vector.from_coo(ids, values, dup_op="max")[0] == values[0]
     assert sg.Vector.from_coo(ids, values.astype(float), dup_op="plus")[0] == float(values[0]) + 2
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64"])
+def test_sums_of_duplicates_of_scipy_do_not_wrap_around(dtype: str) -> None:
+    """A CSR and a CSC whose first row and column are given twice, and what is made of them."""
+    large = np.iinfo(dtype).max
+    parts = np.array([0, 0, 1]), np.array([0, 2, 3])
+    for values in ([large - 1, 1, 7], [large - 1, 2, 7]):
+        data = np.array(values, dtype)
+        csr = scipy.sparse.csr_array((data, *parts), shape=(2, 2))
+        csc = scipy.sparse.csc_array((data, *parts), shape=(2, 2))
+        bsr = scipy.sparse.bsr_array((data.reshape(3, 1, 1), *parts), shape=(2, 2))
+        coo = scipy.sparse.coo_array((data, ([0, 0, 1], [0, 0, 1])), shape=(2, 2))
+        line = scipy.sparse.coo_array((data, ([0, 0, 1],)), shape=(2,))
+        if values[1] == 1:
+            for S in (csr, csc, bsr, coo):
+                assert sg.Matrix(S).to_dense().tolist() == [[large, 0], [0, 7]]
+            assert sg.Vector(line).to_numpy(0).tolist() == [large, 7]
+        else:
+            for S in (csr, csc, bsr, coo):
+                with pytest.raises(OverflowError, match=f"from_scipy: S: .* that {dtype} holds"):
+                    sg.Matrix(S)
+            with pytest.raises(OverflowError, match=f"expected numbers that {dtype} holds"):
+                sg.Vector(line)

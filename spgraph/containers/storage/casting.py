@@ -91,16 +91,17 @@ def rounded(values: Array) -> Array:
     return compress(values >> low << low != values, values)
 
 
-def as_reals(values: Array, op: Any, repeats: int) -> Array | None:
-    """A float64 copy of integers of which up to `repeats` + 1 are combined by `op`, to compare with
-    what comes of them; None where nothing can go out of their range, or no sum or product is asked.
+def as_reals(values: Array, op: str, repeats: int) -> Array | None:
+    """A float64 copy of integers of which up to `repeats` + 1 are combined by "plus" or "times", to
+    compare with what comes of them; None where nothing can go out of their range, and for another
+    operator.
     """
-    if values.dtype.kind not in "iu" or not op.built_in or op.name not in ("plus", "times"):
+    if values.dtype.kind not in "iu" or op not in ("plus", "times") or not values.size:
         return None
     bounds, most = np.iinfo(values.dtype), repeats + 1
     largest = max(abs(int(values.min())), abs(int(values.max())))
-    few = op.name == "plus" or most < 64 or largest < 2
-    if few and (largest * most if op.name == "plus" else max(largest, 1) ** most) <= bounds.max:
+    few = op == "plus" or most < 64 or largest < 2
+    if few and (largest * most if op == "plus" else max(largest, 1) ** most) <= bounds.max:
         return None
     return values.astype(np.float64)
 

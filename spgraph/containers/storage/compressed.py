@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.casting import as_reals, check_wrapped
 from spgraph.errors import FormatError
 
 # entries that are compared at once: 256 kB of ids stay in a core's own cache
 PIECE = 1 << 16
 # the types of ids; read as unsigned, a negative id is a large one
 UNSIGNED = {np.dtype(np.int32): np.dtype(np.uint32), np.dtype(np.int64): np.dtype(np.uint64)}
+
+# the formats of SciPy that may store several entries of one position
+STORED = ("csr", "csc", "bsr", "coo")
 
 Arrays = tuple[Array, Array, Array]
 
@@ -108,6 +112,27 @@ def check_other(name: str, S: Any) -> None:
                     f"{name}: S.{argument}: expected ids within 0..{extent - 1}, "
                     f"got {int(ids.min())} to {int(ids.max())}"
                 )
+
+
+def without_duplicates(csr: Any, arrays: Arrays) -> Any:
+    """A SciPy or CuPy array of copies of (indptr, indices, data) of `csr`, duplicates summed."""
+    indptr, indices, data = (array.copy() for array in arrays)
+    # SciPy's flags for it are kept from the first time that somebody asked
+    fresh = type(csr)((data, indices, indptr), shape=csr.shape)
+    fresh.sum_duplicates()
+    return fresh
+
+
+def check_sums(name: str, S: Any, made: Array) -> None:
+    """OverflowError where a sum of duplicates of S has wrapped around in `made`, the values of its
+    compressed rows.
+    """
+    if getattr(S, "format", None) not in STORED or made.size >= S.nnz:
+        return
+    if as_reals(S.data.ravel(), "plus", S.nnz - made.size) is not None:
+        csr = S.astype(np.float64).tocsr()
+        reals = without_duplicates(csr, (csr.indptr, csr.indices, csr.data)).data
+        check_wrapped(f"{name}: S", made, reals)
 
 
 def _greatest(values: Array) -> Array:
