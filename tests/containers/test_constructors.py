@@ -159,6 +159,32 @@ def entries(A: sg.Matrix) -> tuple[list[tuple[int, int]], list[int]]:
     return list(zip(rows.tolist(), columns.tolist(), strict=True)), values.tolist()
 
 
+@pytest.mark.parametrize("entries", [255, 256, 700])
+@pytest.mark.parametrize("bits", [0, 3, 8, 9, 16, 17, 24, 31])
+@pytest.mark.parametrize("ids", ["int32", "uint64"])
+def test_from_coo_of_ids_of_any_length_keeps_the_order_of_repeated_positions(
+    entries: int, bits: int, ids: str
+) -> None:
+    random = np.random.default_rng(entries + bits)
+    n, distinct = 1 << bits, max(entries // 3, 1)
+    places = random.integers(0, n, (2, distinct))[:, random.integers(0, distinct, entries)]
+    rows, columns = places.astype(ids)
+    values = np.arange(entries, dtype=np.float64)
+    pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    last = dict(zip(pairs, values.tolist(), strict=True))
+    first = dict(zip(pairs[::-1], values[::-1].tolist(), strict=True))
+    square = {"nrows": n, "ncols": n, "compact": False}
+    if bits <= 20:  # row pointers of little memory
+        for name, expected in (("first", first), ("second", last)):
+            A = sg.Matrix.from_coo(rows, columns, values, dup_op=name, **square)
+            assert [((i, j), x) for i, j, x in A] == sorted(expected.items())
+        pattern = sg.Matrix.from_coo(rows, columns, **square)
+        assert [(i, j) for i, j, _ in pattern] == sorted(last)
+    v = sg.Vector.from_coo(columns, values, size=n, dup_op="second")
+    of_columns = dict(zip(columns.tolist(), values.tolist(), strict=True))
+    assert list(v) == sorted(of_columns.items())
+
+
 @pytest.mark.parametrize("n", [4, 1 << 17])
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
 def test_sums_of_repeated_positions_do_not_wrap_around(dtype: str, n: int) -> None:
