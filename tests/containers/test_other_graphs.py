@@ -168,3 +168,59 @@ def test_libraries_that_are_missing(
     with pytest.raises(ModuleNotFoundError, match=f"{method}: needs .* pip install {install}$"):
         getattr(D, method)()
     assert sg.Matrix([[1]]).nvals == 1  # a module that is None stands for no library
+
+
+@pytest.mark.parametrize("library", ["networkx", "igraph"])
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, None, 2], "got None for 1 of 3; weight=None makes a pattern"),
+        ([None, None, None], "got None for 3 of 3"),
+        (["2", 1, 3], "got '2'"),
+        ([[1], [2], [3]], r"got \[1\]"),
+        ([[1], [2, 3], 3], r"got \[1\]"),
+        ([1j, 2, 3], "got 1j"),
+        ([2**64, 1, 3], f"got {2**64}"),
+        ([2**53 + 1, 0.5, 3], f"integers that float64 holds, .* got {2**53 + 1}"),
+        ([np.float32(0.5), 2**53 + 1, 3], f"integers that float64 holds, .* got {2**53 + 1}"),
+    ],
+)
+def test_weights_that_are_refused(library: str, weights: list[Any], message: str) -> None:
+    """Each for directed graphs and others."""
+    module = pytest.importorskip(library)
+    ends = [(0, 1), (1, 2), (2, 2)]
+    for directed in (True, False):
+        if library == "igraph":
+            G = module.Graph(ends, directed=directed)
+            G.es["weight"] = weights
+        else:
+            G = module.DiGraph() if directed else module.Graph()
+            for (u, v), value in zip(ends, weights, strict=True):
+                G.add_edge(u, v, weight=value)
+        with pytest.raises(DomainMismatch, match=f"from_{library}: weight: expected .*{message}"):
+            sg.Matrix(G)
+        assert getattr(sg.Matrix, f"from_{library}")(G, weight=None).dtype == bool
+
+
+def test_parallel_edges_of_networkx_do_not_wrap_around() -> None:
+    networkx = pytest.importorskip("networkx")
+    for kind in (networkx.MultiGraph, networkx.MultiDiGraph):
+        G = kind([(0, 1, {"weight": np.int8(100)}), (0, 1, {"weight": np.int8(100)})])
+        with pytest.raises(OverflowError, match="expected numbers that int8 holds, got about 200"):
+            sg.Matrix(G)
+        G = kind([(0, 0, {"weight": 1}), (0, 0, {"weight": 2**63 - 2})])
+        assert sg.Matrix(G)[0, 0] == 2**63 - 1
+
+
+def test_nodes_of_networkx() -> None:
+    networkx = pytest.importorskip("networkx")
+    G = networkx.DiGraph([("a", "b"), ("b", "c")])
+    A = sg.Matrix.from_networkx(G, nodelist=(node for node in "cb"))
+    assert A.to_dense().tolist() == [[0, 0], [1, 0]]
+    assert sg.Matrix.from_networkx(G, nodelist=[]).shape == (0, 0)
+    for nodes, got in ((["a", "x"], "'x', which is none"), (["a", "a"], "one of them twice")):
+        for given in (G, networkx.DiGraph()):
+            with pytest.raises(ValueError, match="nodelist: expected distinct nodes of G, got"):
+                sg.Matrix.from_networkx(given, nodelist=nodes)
+        with pytest.raises(ValueError, match=got):
+            sg.Matrix.from_networkx(G, nodelist=nodes)

@@ -16,6 +16,8 @@ from spgraph.containers.storage.numbers import flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
@@ -35,7 +37,9 @@ class MatrixGraphs(MatrixParts):
 
         `weight` names the edge attribute that becomes the value (1 where an edge lacks it; parallel
         edges are summed); None makes a pattern matrix. An undirected graph gives a symmetric
-        matrix.
+        matrix. DomainMismatch for a weight that is no number, such as None, and for integers that
+        float64 rounds, beside floats; OverflowError for a sum that its type does not hold;
+        ValueError where `nodelist` is not of distinct nodes of G.
 
         >>> import spgraph as sg
         >>> import networkx
@@ -43,20 +47,20 @@ class MatrixGraphs(MatrixParts):
         >>> A.to_dense().tolist(), A.symmetric
         ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], True)
         """
-        with importing("from_networkx", "'spgraph[networkx]'"):
-            import networkx
-
-        if len(G) == 0:
-            return cls.empty(0, 0)
-        given: Any = G
-        if not G.is_directed() and any(True for _ in networkx.nodes_with_selfloops(G)):
-            # of a loop in both directions NetworkX takes one away: inf - inf is NaN
-            given = given.to_directed(as_view=True)
-        S = networkx.to_scipy_sparse_array(given, nodelist=nodelist, weight=weight, format="csr")
-        kind = index_dtype(max(S.nnz, *S.shape))  # NetworkX gives 64 bits, whatever the size
-        S.indptr, S.indices = S.indptr.astype(kind), S.indices.astype(kind)
-        A = cls.from_scipy(S, symmetric=True if not G.is_directed() else None, copy=False)
-        return A if weight is not None else A.pattern()
+        labels = list(G) if nodelist is None else list(nodelist)
+        index = dict(zip(labels, range(len(labels)), strict=True))
+        wrong = [label for label in index if label not in G]
+        if wrong or len(index) < len(labels):
+            what = f"{wrong[0]!r}, which is none" if wrong else "one of them twice"
+            raise ValueError(f"from_networkx: nodelist: expected distinct nodes of G, got {what}")
+        part: Any = G if len(labels) == len(G) else G.subgraph(labels)
+        rows, columns, values = [], [], []
+        for source, target, value in part.edges(data=weight, default=1):
+            rows.append(index[source])
+            columns.append(index[target])
+            values.append(value)
+        numbers = _weights("from_networkx", values) if weight is not None else np.bool_(True)
+        return _adjacency((rows, columns), numbers, len(labels), G.is_directed())
 
     def to_networkx(
         self,
@@ -108,29 +112,11 @@ class MatrixGraphs(MatrixParts):
         >>> sg.Matrix.from_igraph(igraph.Graph.Ring(4)).nvals  # doctest: +SKIP
         8
         """
-        ends = np.asarray(G.get_edgelist(), np.int64).reshape(-1, 2)
-        values = np.ones(len(ends), np.int64)
+        ends = np.asarray(G.get_edgelist(), np.int64).reshape(-1, 2).T
+        numbers = np.ones(ends.shape[1], np.int64) if weight is not None else np.bool_(True)
         if weight is not None and weight in G.es.attributes():
-            values = as_array("from_igraph: weight", G.es[weight])
-            if values.dtype.kind not in "biuf":
-                raise DomainMismatch(
-                    f"from_igraph: weight: expected a number for each edge, got {values.dtype}; "
-                    "weight=None makes a pattern"
-                )
-        directed, n = G.is_directed(), G.vcount()
-        rows, columns = ends.T
-        if not directed:
-            other = np.flatnonzero(rows != columns)
-            values = np.concatenate([values, values[other]])
-            rows, columns = (
-                np.concatenate([rows, columns[other]]),
-                np.concatenate([columns, rows[other]]),
-            )
-        symmetric = None if directed else True
-        A = cls.from_coo(
-            rows, columns, values, nrows=n, ncols=n, dup_op="plus", symmetric=symmetric
-        )
-        return A if weight is not None else A.pattern()
+            numbers = _weights("from_igraph", G.es[weight])
+        return _adjacency((ends[0], ends[1]), numbers, G.vcount(), G.is_directed())
 
     def to_igraph(
         self,
@@ -264,6 +250,59 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
 
 def _is_igraph(given: Any) -> bool:
     return is_instance(given, "igraph", "Graph")
+
+
+def _weights(name: str, given: list[Any]) -> np.ndarray:
+    """The weights of edges as an array; DomainMismatch unless all are numbers."""
+    try:
+        values = as_array(f"{name}: weight", given)
+    except ValueError:  # lists of several lengths
+        values = np.array(None)
+    if values.dtype.kind in "biuf" and values.ndim == 1:
+        return values
+    wrong = [value for value in given if not _is_number(value)]
+    got = f"{wrong[0]!r}" if wrong else f"numbers of {values.dtype}"
+    missing = sum(value is None for value in given)
+    if missing:
+        got = f"None for {missing} of {len(given)}"
+    raise DomainMismatch(
+        f"{name}: weight: expected a number for each edge, real and of at most 64 bits, got "
+        f"{got[:60]}; weight=None makes a pattern"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    integer = isinstance(value, int)
+    return isinstance(value, _NUMBERS) and not (integer and not -(2**63) <= value < 2**64)
+
+
+def _adjacency(
+    ends: tuple[Sequence[int], Sequence[int]] | tuple[np.ndarray, np.ndarray],
+    values: np.ndarray | np.bool_,
+    n: int,
+    directed: bool,
+) -> Matrix:
+    """The Matrix of n vertices and of edges, parallel ones summed; one value makes a pattern."""
+    from spgraph.containers.matrix import Matrix
+
+    rows, columns = (np.asarray(ids, np.int64) for ids in ends)
+    if not directed:
+        other = np.flatnonzero(rows != columns)
+        rows, columns = (
+            np.concatenate([rows, columns[other]]),
+            np.concatenate([columns, rows[other]]),
+        )
+        if np.ndim(values):
+            values = np.concatenate([values, values[other]])
+    return Matrix.from_coo(
+        rows,
+        columns,
+        values,
+        nrows=n,
+        ncols=n,
+        dup_op="plus" if np.ndim(values) else None,
+        symmetric=None if directed else True,
+    )
 
 
 def _as_graph(
