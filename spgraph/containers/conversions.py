@@ -384,7 +384,8 @@ class MatrixConversions(MatrixParts):
         raise TypeError(
             f"a Matrix of {self.nrows} x {self.ncols} is no array: "
             ".to_dense(fill=0) makes one, and .to_scipy() a sparse one; beside a sparse array of "
-            "SciPy the Matrix comes first, A * S, and sg.mxm(S, A) is the product S A"
+            "SciPy the Matrix comes first, A * S, and sg.mxm(S, A) is the product S A; of a "
+            "column or table of pandas take the array, s.to_numpy() @ A"
         )
 
     def _arrays_of_csr(self, name: str, copy: bool) -> tuple[Array, Array, Array]:

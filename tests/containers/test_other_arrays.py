@@ -253,3 +253,17 @@ def test_on_a_gpu_that_is_not_the_current_one() -> None:
     assert found.device.id == seen.device.id == total.device.id == 1 and v.device == second
     assert np.allclose(found.get(), graph() @ X) and seen.tolist() == X[:, 0].tolist()
     assert np.allclose(total.get(), X[:, 0] @ X)
+
+
+def test_a_product_of_pandas_and_a_matrix_says_what_to_write() -> None:
+    """pandas asks for an array and never for the Matrix's own product."""
+    pandas = pytest.importorskip("pandas")
+    A = sg.Matrix([[0, 1.0], [2, 0]])
+    column, table = pandas.Series([1.0, 2]), pandas.DataFrame([[1.0, 2]])
+    for given in (column, table):
+        for B in (A, A.T):
+            with pytest.raises(TypeError, match=r"of pandas take the array, s\.to_numpy\(\) @ A"):
+                given @ B
+    assert (column.to_numpy() @ A).tolist() == [4, 1]
+    assert (table.to_numpy() @ A).tolist() == [[4, 1]]
+    assert (A @ column).tolist() == [2, 2]
