@@ -67,7 +67,7 @@ def build_vector(
     device: str | None,
 ) -> Vector:
     """See `Vector.from_coo`."""
-    dup_op = _operator(dup_op)
+    combine = _operator(dup_op)
     indices = _ids("indices", indices, device)
     size = _extent("size", "indices", indices, size)
     given: Array = values
@@ -75,7 +75,7 @@ def build_vector(
     stored = _values(values, indices, dtype)
     xp = array_module(indices)
     keys = indices.astype(index_dtype(size), copy=True)  # never the caller's own array
-    keys, stored, starts = _group(keys, stored, dup_op, scalar, "indices", lambda key: f"{key}")
+    keys, stored, starts = _group(keys, stored, combine, scalar, "indices", lambda key: f"{key}")
     unique = keys if starts is None else keys[starts]
     return Vector._of(size, xp.ascontiguousarray(stored), indices=unique)._conform()
 
@@ -96,7 +96,7 @@ def build_matrix(
 ) -> Matrix | tuple[Matrix, Array]:
     """See `Matrix.from_coo`."""
     flags_or_none("from_coo", symmetric=symmetric, compact=compact)
-    dup_op = _operator(dup_op)
+    combine = _operator(dup_op)
     rows = _ids("rows", rows, device)
     columns = _ids("columns", columns, device_of(rows) if device is None else device)
     if rows.size != columns.size:
@@ -120,7 +120,7 @@ def build_matrix(
             f"got {nrows} x {ncols}; compact=True numbers those that have entries 0, 1, ..."
         )
     given: Array = values
-    iso = np.ndim(given) == 0 and dup_op is None
+    iso = np.ndim(given) == 0 and combine is None
     sort = sort_of(rows, nrows, ncols, MANY)
     stored = _values(values, rows, dtype, copy=sort is None)
     entries = rows.nbytes + columns.nbytes + (0 if iso else stored.nbytes)
@@ -128,10 +128,10 @@ def build_matrix(
 
     if sort is not None:
         found = sort(rows, columns, None if iso else stored, nrows, ncols)
-        indptr, indices, sums = combined_rows(found, dup_op, device_of(rows))
+        indptr, indices, sums = combined_rows(found, combine, device_of(rows))
         pattern, stored = (indptr, indices), stored[:1].copy() if iso else sums
     else:
-        pattern, stored = _by_keys(rows, columns, stored, nrows, ncols, dup_op, iso)
+        pattern, stored = _by_keys(rows, columns, stored, nrows, ncols, combine, iso)
     A = Matrix._of(nrows, ncols, *pattern, stored, iso=iso, symmetric=symmetric)
     return A if ids is None else (A, ids)
 

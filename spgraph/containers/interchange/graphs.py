@@ -47,13 +47,14 @@ class MatrixGraphs(MatrixParts):
         >>> A.to_dense().tolist(), A.symmetric
         ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], True)
         """
-        labels = list(G) if nodelist is None else list(nodelist)
+        given: Any = G
+        labels = list(given) if nodelist is None else list(nodelist)
         index = dict(zip(labels, range(len(labels)), strict=True))
-        wrong = [label for label in index if label not in G]
+        wrong = [label for label in index if label not in given]
         if wrong or len(index) < len(labels):
             what = f"{wrong[0]!r}, which is none" if wrong else "one of them twice"
             raise ValueError(f"from_networkx: nodelist: expected distinct nodes of G, got {what}")
-        part: Any = G if len(labels) == len(G) else G.subgraph(labels)
+        part = given if len(labels) == len(given) else given.subgraph(labels)
         rows, columns, values = [], [], []
         for source, target, value in part.edges(data=weight, default=1):
             rows.append(index[source])
@@ -292,7 +293,7 @@ def _adjacency(
             np.concatenate([rows, columns[other]]),
             np.concatenate([columns, rows[other]]),
         )
-        if np.ndim(values):
+        if isinstance(values, np.ndarray):
             values = np.concatenate([values, values[other]])
     return Matrix.from_coo(
         rows,
@@ -300,7 +301,7 @@ def _adjacency(
         values,
         nrows=n,
         ncols=n,
-        dup_op="plus" if np.ndim(values) else None,
+        dup_op="plus" if isinstance(values, np.ndarray) else None,
         symmetric=None if directed else True,
     )
 
