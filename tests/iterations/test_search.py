@@ -46,6 +46,10 @@ def test_max_depth(direction: str, max_depth: int, device: str) -> None:
         check_search(name, "least parent", lambda x: x.to(device), direction, max_depth)
 
 
+# for searches by marks after the first level
+MARKING = {"LONG": 1, "WORTH_MARKING": 0, "UNEVEN_LEVELS": 1 << 20, "UNEVEN_PARENTS": 1 << 20}
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread; here they are made to share."""
@@ -54,7 +58,7 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
-    for name, value in {"ALONE": 8, "LONG": 1, "VERTICES": 4, "HEAVY": 20}.items():
+    for name, value in {"ALONE": 8, "VERTICES": 4, "HEAVY": 20, **MARKING}.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
     pool.close()
@@ -72,11 +76,20 @@ def test_long_searches_mark_vertices(case: str, monkeypatch: pytest.MonkeyPatch)
     """One thread marks what it visits after some levels; here after the first."""
     from spgraph.backends.cpu.search import search as module
 
-    monkeypatch.setattr(module, "LONG", 1)
+    runs, run_marked = [], module._run_marked
+
+    def counted(*given: Any) -> None:
+        runs.append(given)
+        run_marked(*given)
+
+    for name, value in MARKING.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "_run_marked", counted)
     monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
     for name in GRAPHS:
         for max_depth in (2, 3, 4, None):
             check_search(name, case, max_depth=max_depth)
+    assert len(runs) > 10
 
 
 # what a graph of very many edges has; each case is two searches to compile

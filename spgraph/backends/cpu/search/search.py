@@ -15,12 +15,24 @@ from spgraph.containers.storage.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
 
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
-# as in kernels/search.py
-STATE, DEPTH, VISITED, LEAVE, MORE, STAGE = 64, 48, 52, 54, 55, 256
+# texts that kernels consist of, beside the one of their name
+PARTS = {
+    "search": ("search_common", "search_push", "search_pull"),
+    "search_marked": ("search_common",),
+}
+# as in kernels/search.py and search_common.py
+STATE, DEPTH, VISITED, LEAVE, MORE, BEGUN, STAGE = 64, 48, 52, 54, 55, 56, 256
+MARK = 2
 # frontier edges below which one thread is faster than several with barriers
 ALONE = 65536
 # levels by one thread after which the graph is taken to be long and narrow, as roads are
 LONG = 32
+# edges that must be left then for a search by marks, which is a kernel of its own
+WORTH_MARKING = 1 << 17
+# it is for graphs in which one vertex of so many finds another number of vertices than the vertex
+# before it: on a path none does, in a whole grid one of eight. Marks save parents more than levels:
+# nobody looks up the level of a neighbour that is visited.
+UNEVEN_LEVELS, UNEVEN_PARENTS = 4, 32
 # vertices of a queue that a thread takes at a time: neighbours in the queue have common neighbours
 VERTICES = 1024
 # the edges of a vertex with more edges than this are divided among all threads
@@ -38,7 +50,6 @@ class Workspace(NamedTuple):
     bitmaps: np.ndarray
     queues: np.ndarray
     stages: np.ndarray
-    marks: np.ndarray
     state: np.ndarray
 
 
@@ -66,8 +77,7 @@ def search(
     pattern = None if semiring is None else semiring.of_pattern
     plain = semiring is None or pattern is not None  # whether products do not use A's values
     graph = _graph(A, T, plain)
-    text = program(pattern if plain else semiring, first, plain or A.iso, trace)
-    kernel = jit.module("search", text).search
+    meant = (pattern if plain else semiring, first, plain or A.iso, trace)
     threads = pool.threads_for(indices.size)
     values = start._values
     kind = semiring.dtype if semiring else UINT8
@@ -79,10 +89,10 @@ def search(
     state, rows = work.state, NO_ROWS
     way = DIRECTIONS["push" if T is None else direction]
     given = (*graph, level, value, visited, start._indices, values, *work, way, max_depth)
-    _run(kernel, threads, state, *given, rows)
+    _run(meant, threads, given, rows)
     if trace:  # the first run counts the levels, the second records them
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
-        _run(kernel, threads, state, *given, rows)
+        _run(meant, threads, given, rows)
     num_visited = int(state[VISITED])
     memory.keep(_unused, (n, threads, indices.dtype), work, n)
     bits = None if num_visited == n else visited
@@ -94,13 +104,34 @@ def search(
     return levels, found, rows if trace else None
 
 
-def _run(kernel: Any, threads: int, state: np.ndarray, *given: Any) -> None:
+def _run(meant: tuple[Any, ...], threads: int, given: tuple[Any, ...], rows: np.ndarray) -> None:
     """One thread, and all of them from the first level on that is worth sharing."""
-    state[LEAVE], state[MORE] = threads > 1, 0
-    pool.launch(kernel, 1, *given)
-    if state[MORE]:
-        state[LEAVE] = 0
-        pool.launch(kernel, threads, *given)
+    state, used = given[-3], 1
+    kernel = jit.module("search", program("search", *meant)).search
+    state[BEGUN] = 0
+    while True:
+        state[LEAVE], state[MORE] = used < threads, 0
+        pool.launch(kernel, used, *given, rows)
+        if not state[MORE]:
+            return
+        used = threads
+        if state[MORE] == MARK:
+            state[LEAVE], used = threads > 1, 1
+            _run_marked(meant, given, rows)
+
+
+def _run_marked(meant: tuple[Any, ...], given: tuple[Any, ...], rows: np.ndarray) -> None:
+    """Levels of a long search by one thread. It is a kernel of its own, because most searches need
+    not wait for its compilation.
+    """
+    indptr, indices, *_, symmetric, _, level, value, visited, _, _, bitmaps, queues, _, state = (
+        given[:-2]
+    )
+    bitmaps.fill(0)  # as whoever goes on with the search expects them
+    marks = np.empty(32 * visited.size, UINT8)
+    found = (indptr, indices, symmetric, level, value, visited, queues, marks, state)
+    kernel = jit.module("search_marked", program("search_marked", *meant)).search_marked
+    pool.launch(kernel, 1, *found, *given[-2:], rows)
 
 
 def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
@@ -109,8 +140,7 @@ def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
     if work is not None:
         return work
     bitmaps, queues = np.empty((2, words(n)), UINT32), np.empty((2, n), kind)
-    stages, marks = np.empty((threads, STAGE), kind), np.empty(32 * words(n), UINT8)
-    return Workspace(bitmaps, queues, stages, marks, np.empty(STATE, INT64))
+    return Workspace(bitmaps, queues, np.empty((threads, STAGE), kind), np.empty(STATE, INT64))
 
 
 def _graph(A: Matrix, T: Matrix | None, plain: bool) -> tuple[Any, ...]:
@@ -144,8 +174,8 @@ def _is_least_id(semiring: TypedSemiring | None) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool) -> str:
-    """The preamble of a search."""
+def program(stem: str, semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool) -> str:
+    """The preamble of a kernel of a search."""
     rules = (directions.pull_pays, directions.pull_pays_all)
     text = preamble.constants(
         VALUES=semiring is not None,
@@ -155,13 +185,15 @@ def program(semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool)
         TRACE=trace,
         ALONE=ALONE,
         LONG=LONG,
+        WORTH_MARKING=WORTH_MARKING,
+        UNEVEN=UNEVEN_LEVELS if semiring is None else UNEVEN_PARENTS,
         VERTICES=VERTICES,
         HEAVY=HEAVY,
         FIRST_HIT=directions.CPU_FIRST_HIT,
         ALL_EDGES=directions.ALL_EDGES,
     )
     text += "".join(f"@njit(error_model='numpy')\n{inspect.getsource(rule)}\n" for rule in rules)
-    text += "".join(map(jit.text_of, ("search_push", "search_pull")))
+    text += "".join(map(jit.text_of, PARTS[stem]))
     if semiring is not None:
         return text + preamble.semiring(semiring)
     # levels only: the kernel names these, but never calls them

@@ -1,0 +1,65 @@
+# What both kernels of a search share: the counters, bitmaps, when to pull, when to end levels of
+# one thread. Preamble: that of search.py.
+
+from spgraph.backends.cpu.device.prefetching import prefetch
+
+# positions of the shared counters in `state`: each has a cache line of its own
+COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
+# what thread 0 reports after levels that it ran alone, and at the end; TURN: which queue is next
+DEPTH, LEFT, OPEN_EDGES, TURN, VISITED, FINDABLE = 48, 49, 50, 51, 52, 53
+# whether to leave levels that are worth sharing to another launch; what another launch is to do:
+# nothing, share levels, or mark vertices; whether this launch goes on from an earlier one
+LEAVE, MORE, BEGUN = 54, 55, 56
+SHARE, MARK = 1, 2
+# cost of converting a bitmap to a queue, in edges of the frontier
+TO_QUEUE = 4096
+
+
+@inner
+def has_bit(bits, v):
+    return bits[v >> np.uint64(5)] >> np.uint32(v & np.uint64(31)) & np.uint32(1) != 0
+
+
+@inner
+def degree_of(indptr, v):
+    return np.int64(indptr[v + np.uint64(1)]) - np.int64(indptr[v])
+
+
+@inner
+def fetch_row(queue, i, count, indptr, indices, values):
+    """Start to fetch the row of vertex i of the queue, if it has so many."""
+    if i < count:
+        row = np.uint64(indptr[np.uint64(queue[i])])
+        prefetch(indices, row)
+        if VALUES and not ISO:
+            prefetch(values, row)
+
+
+@inner
+def wants_pull(direction, queued, edges, left, open_edges, symmetric, size):
+    """Whether the next level should be pulled; `size` is the number of all edges."""
+    if direction != 0:
+        return direction == 2
+    work = float(edges if queued else edges + TO_QUEUE)
+    if VALUES and not FIRST:
+        return pull_pays_all(work, float(open_edges))
+    # out-edges of open vertices are their in-edges only in a symmetric graph
+    bound = open_edges if symmetric else size
+    return pull_pays(work, float(left), float(bound), float(size))
+
+
+@inner
+def is_over(threads, state, count, edges, left, depth, max_depth):
+    """Whether the search ends here, or another form of levels should take over from one thread."""
+    if count == 0 or edges == 0 or left <= 0 or depth >= max_depth:
+        return True
+    return (threads > 1 or state[LEAVE] != 0) and edges >= ALONE
+
+
+@inner
+def record(trace, depth, direction, frontier, edges, elapsed):
+    if depth < trace.shape[0]:
+        trace[depth, 0] = direction
+        trace[depth, 1] = frontier
+        trace[depth, 2] = edges
+        trace[depth, 3] = elapsed
