@@ -23,7 +23,7 @@ OF_EACH_EXCHANGE = {
         "load_id", "partial", "struct Control", "struct Found", "struct Given", "struct Row",
         "struct Search", "convert", "counts", "first_word",
         "in_product", "is_symmetric", "pull_memory", "push_level", "settle", "small_level",
-        "small_levels",
+        "small_levels", "words_of_pull",
     },
 }  # fmt: skip
 # what several loops share: defined once in all folders

@@ -19,8 +19,9 @@ from spgraph.direction import CONVERT_EDGES, SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_
 KERNEL = """
 extern "C" __global__ void forms(const i64* given, i64 number, i64* to) {
     for (i64 i = 0; i < number && thread_id() == 0; i++) {
-        const i64* const x = given + 9 * i;
+        const i64* const x = given + 10 * i;
         s.m = x[0];
+        s.words = x[9];
         s.t_indptr = s.indptr + !x[1]; // symmetric where both are one array
         const Form form = form_of_level((int)x[2], x[3], x[4], x[5], x[6], x[7], x[8]);
         to[i] = form.pull + 2 * form.small + 4 * pull_pays((int)x[2], x[3], x[6], x[7], x[8]);
@@ -28,13 +29,14 @@ extern "C" __global__ void forms(const i64* given, i64 number, i64* to) {
 }
 """
 INDEX = np.dtype("i4")
+WORDS = 2**20
 SUMS = semirings.plus_first.resolve(np.dtype("f8"), np.dtype(bool))
 PARENTS = semirings.min_secondi.resolve(INDEX, np.dtype(bool), index=INDEX)
 
 
 def totals() -> list[tuple[int, ...]]:
-    """(edges of the graph, symmetric, direction, queued, tried, vertices, edges, left, open) of
-    levels, among them those on both sides of each border of each rule.
+    """(edges of the graph, symmetric, direction, queued, tried, vertices, edges, left, open, words
+    that a pull reads) of levels, among them those on both sides of each border of each rule.
     """
     found = set()
     for m, left, open_ in itertools.product(
@@ -44,13 +46,14 @@ def totals() -> list[tuple[int, ...]]:
         for step in (1.0, SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS):
             borders |= {math.isqrt(int(left / step) * m), int(open_ / step), int(m / step)}
         borders |= {int(open_ * direction.ALL_EDGES), int(m * direction.ALL_EDGES)}
+        borders |= {int(WORDS / SEARCH_PUSH_STEP), int(WORDS / SEARCH_PUSH_STEP_HUBS)}
         near = {b + d for b in borders for d in (-1, 0, 1)}
         near |= {b - CONVERT_EDGES for b in near}
         for edges in near:
             if edges >= 0:
                 found.add((m, left, open_, edges))
     return [
-        (m, symmetric, way, queued, tried, vertices, edges, left, open_)
+        (m, symmetric, way, queued, tried, vertices, edges, left, open_, WORDS * (k // 4 % 2))
         for k, (m, left, open_, edges) in enumerate(sorted(found))
         for symmetric, queued in itertools.product((0, 1), (0, 1))
         for way, tried, vertices in [
@@ -78,7 +81,7 @@ def test_kernels_and_host_decide_alike(
     enter, enter_edges = 2048 // 2, 4096  # SMALL / 2, ENTER_EDGES
     pulls = 0
     for row, form in zip(given.tolist(), made.tolist(), strict=True):
-        m, symmetric, way, queued, tried, vertices, edges, left, open_ = row
+        m, symmetric, way, queued, tried, vertices, edges, left, open_, words = row
         pays = direction.search_pulls(
             edges,
             bool(queued),
@@ -88,6 +91,7 @@ def test_kernels_and_host_decide_alike(
             bool(symmetric),
             ring is not None,
             first or ring is None,
+            words,
         )
         if way != DIRECTIONS["auto"]:
             pays = way == DIRECTIONS["pull"]

@@ -219,7 +219,7 @@ def decisions(values: bool, first: bool) -> str:
     step = directions.SEARCH_PUSH_STEP if values else directions.SEARCH_PUSH_STEP_HUBS
     arguments = f"mf, (left) / {step}, (open) / {step}, m" if first else "mf, open"
     double = (np.dtype(np.float64),) * (4 if first else 2)
-    text = preamble.constants(CONVERT_EDGES=directions.CONVERT_EDGES)
+    text = preamble.constants(CONVERT_EDGES=directions.CONVERT_EDGES, PUSH_STEP=int(step))
     text += cuda_function(rule, "pull_rule", double, np.dtype(bool))
     return text + f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"
 

@@ -12,7 +12,7 @@
 //   FIRST (a row's first hit decides: for `any`, and the least id over sorted rows), and LONG_ROW
 //   (in-edges one warp looks at before the grid takes the row);
 // to those that run in one launch
-//   SMALL (capacity of a frontier in shared memory), PULL_PAYS and CONVERT_EDGES (search_driver.cuh);
+//   SMALL (capacity of a frontier in shared memory), and what search_driver.cuh names;
 // to those between shards
 //   PEERS (how many), THREADS, PARENTS (1: values are the users' ids of parents, the least), USES_X and
 //   USES_U (what multiply looks at: the value and the id of the vertex that an edge leaves).

@@ -14,18 +14,20 @@ DEVICE void swap_frontiers() {
 
 // Which form a level takes is decided from totals of the whole graph, so that all blocks, and all
 // GPUs, decide alike; rounds are decided by the host, as pull_pays() does (search_pulls of
-// spgraph/direction.py). The form that includes it has `s.m` edges, and is_symmetric() says that
-// out-edges are in-edges; the preamble gives PULL_PAYS and CONVERT_EDGES.
+// spgraph/direction.py). The form that includes it has `s.m` edges, is_symmetric() says that out-edges
+// are in-edges, and words_of_pull() how many words of bitmaps a pull reads whatever it finds; the
+// preamble gives PULL_PAYS, CONVERT_EDGES and PUSH_STEP.
 
 constexpr int ENTER = SMALL / 2; // so that a search does not flap between small levels and others
 
 // Whether a level whose frontier has those many edges should pull, with `left` vertices to be found
 // and `open` edges at unvisited ones. `queued`: for a push the frontier is a queue already.
 DEVICE bool pull_pays(int direction, bool queued, i64 edges, i64 left, i64 open) {
+    if (direction != AUTO) return direction == PULL;
+    const i64 work = edges + (queued ? 0 : (i64)CONVERT_EDGES);
     // out-edges of open vertices are their in-edges only in a symmetric graph
-    return direction == PULL ||
-           (direction == AUTO && PULL_PAYS(edges + (queued ? 0 : (i64)CONVERT_EDGES), left,
-                                           is_symmetric() ? open : s.m, s.m));
+    return work > words_of_pull() / PUSH_STEP &&
+           PULL_PAYS(work, left, is_symmetric() ? open : s.m, s.m);
 }
 
 struct Form {

@@ -90,4 +90,5 @@ DEVICE Z in_product(Exchange, i64 u, i64 v, i64 edge) { return product(s.t_value
 #include "candidate.cuh"
 
 DEVICE bool is_symmetric() { return s.t_indptr == s.indptr; }
+DEVICE i64 words_of_pull() { return s.words; }
 #include "search_driver.cuh"
