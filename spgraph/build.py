@@ -388,9 +388,8 @@ def _folding(kind: np.dtype, dup_op: BinaryOp) -> tuple[Function, bool]:
     """(dup_op of values of `kind`, whether it is of a wider type, and what it gives is to be
     checked: integers of a user's operator have 64 bits); DomainMismatch if `kind` cannot take it.
     """
-    made = checks.binary("from_coo", "dup_op", dup_op)
-    function = checks.typed("from_coo", made, kind, kind)
+    function = checks.typed("from_coo", dup_op, kind, kind)
     checks.storable("from_coo: dup_op", function.result, kind)
     if storing(function.result, kind) != "in range":
         return function, False
-    return checks.typed("from_coo", made, function.result, function.result), True
+    return checks.typed("from_coo", dup_op, function.result, function.result), True

@@ -88,23 +88,20 @@ def search_pulls(
     symmetric: bool,
     values: bool,
     first_hit: bool,
-    words: int = 0,
 ) -> bool:
     """Whether a level of a search on GPUs should pull: what the kernels that run all levels decide
     (`backends/cuda/search/kernels/search_driver.cuh`), for levels that the host launches.
 
     `queued`: the frontier is a queue already, else a bitmap. `symmetric`: out-edges of unvisited
     vertices are their in-edges. `values`: beside levels, values are sought, of which the
-    `first_hit` of a vertex decides, or all edges are combined. `words`: of the bitmaps, which a
-    pull reads whatever it finds; each takes about as long as a probe.
+    `first_hit` of a vertex decides, or all edges are combined. Kernels that run
+    all levels on one GPU also count the words of bitmaps that a pull reads whatever it finds.
     """
     work = frontier_edges + (0 if queued else CONVERT_EDGES)
-    step = SEARCH_PUSH_STEP if values else SEARCH_PUSH_STEP_HUBS
-    if work <= words // int(step):
-        return False
     back = unvisited_edges if symmetric else edges
     if not first_hit:
         return pull_pays_all(work, back)
+    step = SEARCH_PUSH_STEP if values else SEARCH_PUSH_STEP_HUBS
     return pull_pays(work, unvisited / step, back / step, edges)
 
 

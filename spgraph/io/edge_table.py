@@ -315,7 +315,7 @@ def _from_text(
 
 
 def _check_integers(written: pyarrow.ChunkedArray) -> None:
-    """ValueError for a weight, as it is written, that is an integer and that float64 rounds."""
+    """FormatError for a weight, as it is written, that is an integer and that float64 rounds."""
     arrow = load_pyarrow()
     long = arrow.compute.match_substring_regex(written, r"^\s*[+-]?[0-9]{16,}\s*$")
     for row in np.flatnonzero(long.to_numpy(zero_copy_only=False).astype(bool)).tolist():

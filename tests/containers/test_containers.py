@@ -101,7 +101,7 @@ def test_as_matrix_makes_transient_matrices() -> None:
 
 
 def test_from_networkx() -> None:
-    networkx = pytest.importorskip("networkx")
+    networkx = pytest.importorskip("networkx", reason="pip install 'spgraph[dev]'")
     G = networkx.Graph([("a", "b", {"weight": 2.5}), ("b", "c")])
     A = Matrix.from_networkx(G, nodelist=["c", "b", "a"])
     assert A.to_scipy().toarray().tolist() == [[0, 1, 0], [1, 0, 2.5], [0, 2.5, 0]]

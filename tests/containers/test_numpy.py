@@ -222,7 +222,7 @@ def test_other_libraries_see_a_full_vector() -> None:
 
 
 def test_pandas_sees_a_full_vector() -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="pip install 'spgraph[dev]'")
     v = Vector.from_dense([1.5, 2.5, 0.5])
     assert pandas.Series(v).tolist() == [1.5, 2.5, 0.5]
     frame = pandas.DataFrame({"rank": v})

@@ -257,7 +257,7 @@ def test_on_a_gpu_that_is_not_the_current_one() -> None:
 
 def test_a_product_of_pandas_and_a_matrix_says_what_to_write() -> None:
     """pandas asks for an array and never for the Matrix's own product."""
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="pip install 'spgraph[dev]'")
     A = sg.Matrix([[0, 1.0], [2, 0]])
     column, table = pandas.Series([1.0, 2]), pandas.DataFrame([[1.0, 2]])
     for given in (column, table):

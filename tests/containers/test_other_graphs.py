@@ -29,7 +29,7 @@ def gb() -> Any:
 @pytest.mark.parametrize("library", ["networkx", "igraph"])
 @pytest.mark.parametrize("A", [D, U, D.pattern(), U.pattern(), sg.Matrix.empty(3, 3), D.T])
 def test_out_and_in(library: str, A: sg.Matrix) -> None:
-    pytest.importorskip(library)
+    pytest.importorskip(library, reason="pip install 'spgraph[dev]'")
     G = getattr(A, f"to_{library}")()
     assert G.is_directed() is not A.is_symmetric()
     B = sg.Matrix(G)
@@ -48,7 +48,7 @@ def test_out_and_in(library: str, A: sg.Matrix) -> None:
 
 
 def test_what_networkx_gets() -> None:
-    networkx = pytest.importorskip("networkx")
+    networkx = pytest.importorskip("networkx", reason="pip install 'spgraph[dev]'")
     G = D.to_networkx(names=["a", "b", "c", "d", "e"])
     assert type(G) is networkx.DiGraph and list(G) == ["a", "b", "c", "d", "e"]
     assert G["a"]["c"] == {"weight": 3.0} and type(G["a"]["c"]["weight"]) is float
@@ -62,7 +62,7 @@ def test_what_networkx_gets() -> None:
 
 
 def test_multigraphs_sum_parallel_edges() -> None:
-    networkx = pytest.importorskip("networkx")
+    networkx = pytest.importorskip("networkx", reason="pip install 'spgraph[dev]'")
     for kind in (networkx.MultiGraph, networkx.MultiDiGraph):
         G = kind()
         G.add_nodes_from("abc")
@@ -74,7 +74,7 @@ def test_multigraphs_sum_parallel_edges() -> None:
 
 
 def test_a_loop_of_infinite_weight() -> None:
-    networkx = pytest.importorskip("networkx")
+    networkx = pytest.importorskip("networkx", reason="pip install 'spgraph[dev]'")
     for kind in (networkx.Graph, networkx.MultiGraph, networkx.DiGraph):
         G = kind()
         G.add_weighted_edges_from([(0, 0, np.inf), (0, 1, 2.0)])
@@ -133,7 +133,7 @@ def test_operations_take_those_of_graphblas(gb: Any) -> None:
 
 
 def test_shards_and_mistakes() -> None:
-    pytest.importorskip("networkx")
+    pytest.importorskip("networkx", reason="pip install 'spgraph[dev]'")
     assert sg.Matrix(D.distribute(2).to_networkx()).isequal(D)
     for call, error, message in (
         (lambda: sg.Matrix([[1, 2]]).to_networkx(), DimensionMismatch, "square Matrix, got 1 x 2"),
@@ -147,7 +147,7 @@ def test_shards_and_mistakes() -> None:
 
 @pytest.mark.gpu
 def test_from_a_gpu() -> None:
-    pytest.importorskip("networkx")
+    pytest.importorskip("networkx", reason="pip install 'spgraph[dev]'")
     assert sg.Matrix(D.to("cuda").to_networkx()).isequal(D)
 
 
@@ -187,7 +187,7 @@ def test_libraries_that_are_missing(
 )
 def test_weights_that_are_refused(library: str, weights: list[Any], message: str) -> None:
     """Each for directed graphs and others."""
-    module = pytest.importorskip(library)
+    module = pytest.importorskip(library, reason="pip install 'spgraph[dev]'")
     ends = [(0, 1), (1, 2), (2, 2)]
     for directed in (True, False):
         if library == "igraph":
@@ -203,7 +203,7 @@ def test_weights_that_are_refused(library: str, weights: list[Any], message: str
 
 
 def test_parallel_edges_of_networkx_do_not_wrap_around() -> None:
-    networkx = pytest.importorskip("networkx")
+    networkx = pytest.importorskip("networkx", reason="pip install 'spgraph[dev]'")
     for kind in (networkx.MultiGraph, networkx.MultiDiGraph):
         G = kind([(0, 1, {"weight": np.int8(100)}), (0, 1, {"weight": np.int8(100)})])
         with pytest.raises(OverflowError, match="expected numbers that int8 holds, got about 200"):
@@ -213,7 +213,7 @@ def test_parallel_edges_of_networkx_do_not_wrap_around() -> None:
 
 
 def test_nodes_of_networkx() -> None:
-    networkx = pytest.importorskip("networkx")
+    networkx = pytest.importorskip("networkx", reason="pip install 'spgraph[dev]'")
     G = networkx.DiGraph([("a", "b"), ("b", "c")])
     A = sg.Matrix.from_networkx(G, nodelist=(node for node in "cb"))
     assert A.to_dense().tolist() == [[0, 0], [1, 0]]

@@ -16,8 +16,6 @@ from spgraph.containers.storage.numbers import flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch
 
-_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
-
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix
     from spgraph.containers.vector import Vector
@@ -251,6 +249,9 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
 
 def _is_igraph(given: Any) -> bool:
     return is_instance(given, "igraph", "Graph")
+
+
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
 def _weights(name: str, given: list[Any]) -> np.ndarray:

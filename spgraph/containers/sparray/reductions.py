@@ -173,8 +173,8 @@ def _extreme(u: Any, name: Extreme, axis: Any, out: Any, explicit: bool) -> Any:
 
 
 def _position(u: Any, extreme: Extreme, axis: Any, out: Any, explicit: bool) -> Any:
-    flags(f"arg{extreme}", explicit=explicit)
     name = f"arg{extreme}"
+    flags(name, explicit=explicit)
     axis = _checked(u, name, axis, out)
     u = plain(u)
     with _here(u):

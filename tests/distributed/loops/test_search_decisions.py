@@ -91,8 +91,10 @@ def test_kernels_and_host_decide_alike(
             bool(symmetric),
             ring is not None,
             first or ring is None,
-            words,
         )
+        work = edges + (0 if queued else CONVERT_EDGES)
+        step = SEARCH_PUSH_STEP if ring is not None else SEARCH_PUSH_STEP_HUBS
+        pays = pays and work > words // int(step)
         if way != DIRECTIONS["auto"]:
             pays = way == DIRECTIONS["pull"]
         fits = (
