@@ -9,6 +9,7 @@ import hmac
 import secrets
 import socket
 import struct
+import sys
 import time
 
 from spgraph.errors import CommunicationError
@@ -160,8 +161,10 @@ def keep_alive(connection: socket.socket) -> None:
     connection.settimeout(None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    seconds = int(SEND_SECONDS), int(SEND_SECONDS % 1 * 1e6)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", *seconds))
+    limit: int | bytes = int(1000 * SEND_SECONDS)  # milliseconds on Windows, a timeval elsewhere
+    if sys.platform != "win32":
+        limit = struct.pack("ll", int(SEND_SECONDS), int(SEND_SECONDS % 1 * 1e6))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
     options = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
     # while data is under way there are no probes, but retransmissions, for a quarter of an hour
     options["TCP_USER_TIMEOUT"] = 1000 * SILENT_SECONDS
