@@ -27,7 +27,7 @@ from spgraph.backends.cuda.exchange.mapped import MappedMemory
 from spgraph.backends.cuda.exchange.processes import ProcessBuffers
 from spgraph.backends.cuda.power import power_stepwise
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.search import search_peers, search_peers_plan
+from spgraph.backends.cuda.search import search_peers
 from spgraph.distributed import MpiCommunicator
 from spgraph.distributed.loops import components
 from spgraph.errors import CommunicationError
@@ -227,8 +227,8 @@ def _raises_memory_error(*given: Any) -> None:
 
 def main(*runs: str) -> None:
     shim_exchanges.install(PATCH)
-    PATCH.setattr(search_peers_plan, "THREADS", 64)
-    PATCH.setattr(search_peers_plan, "small_frontier", lambda ids, offsets: 32)
+    PATCH.setattr(search_peers, "THREADS", 64)
+    PATCH.setattr(search_peers, "small_frontier", lambda ids, offsets: 32)
     PATCH.setattr(closure_peers, "THREADS", 64)
     PATCH.setattr(jit, "multiprocessors", lambda device: 1)
     PATCH.setattr(directions, "all_are_near", lambda *counts: True)

@@ -19,7 +19,7 @@ from shim_exchanges import EXCHANGES
 from spgraph.backends.cuda.closure import closure_peers, closure_rounds
 from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.runtime.sources import source
-from spgraph.backends.cuda.search import search_peers_plan, search_rounds
+from spgraph.backends.cuda.search import search_peers, search_rounds
 from spgraph.iterations import closure, search
 from spgraph.semirings import min_plus, min_secondi
 
@@ -81,7 +81,7 @@ def test_blocks_are_the_kernels_structs(
 
     for module in (plan, closure_rounds, search_rounds):
         monkeypatch.setattr(module, "block", noted)
-    for module in (closure_peers, closure_rounds, search_peers_plan, search_rounds):
+    for module in (closure_peers, closure_rounds, search_peers, search_rounds):
         monkeypatch.setattr(module, "THREADS", 64)
     exchange = EXCHANGES["3 peers" if form == "peers" else "rounds, 3 shards"]
     if loop == "search":

@@ -23,7 +23,7 @@ import spgraph as sg
 from spgraph import direction as directions
 from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.runtime.sources import source
-from spgraph.backends.cuda.search import search_peers_plan, search_rounds
+from spgraph.backends.cuda.search import search_peers, search_rounds
 from spgraph.distributed import LocalCommunicator
 from spgraph.distributed.exchange import in_step
 from spgraph.distributed.loops import search as searches
@@ -69,11 +69,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few threads and small frontiers, so that graphs of a few hundred vertices see every form of a
     level.
     """
-    for module in (search_peers_plan, search_rounds):
+    for module in (search_peers, search_rounds):
         monkeypatch.setattr(module, "THREADS", 64)
-    for module in (one_device, search_peers_plan, search_rounds):
+    for module in (one_device, search_peers, search_rounds):
         monkeypatch.setattr(module, "LONG_ROW", 128)
-    for module in (one_device, search_peers_plan):
+    for module in (one_device, search_peers):
         monkeypatch.setattr(module, "small_frontier", lambda ids, offsets: 32)
     monkeypatch.setattr(search_rounds, "AHEAD_VERTICES", 4)
     monkeypatch.setattr(search_rounds, "AHEAD", 6)

@@ -14,7 +14,7 @@ from shim_exchanges import HostBuffers
 
 from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.search import search_peers_plan
+from spgraph.backends.cuda.search import search_peers
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.errors import CommunicationError
 
@@ -26,9 +26,9 @@ def on_the_shim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cuda_host_shim.install(monkeypatch)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     # few and small, so that graphs of a few hundred vertices see every form of a level
-    monkeypatch.setattr(search_peers_plan, "THREADS", 64)
-    monkeypatch.setattr(search_peers_plan, "LONG_ROW", 128)
-    monkeypatch.setattr(search_peers_plan, "small_frontier", lambda ids, offsets: 32)
+    monkeypatch.setattr(search_peers, "THREADS", 64)
+    monkeypatch.setattr(search_peers, "LONG_ROW", 128)
+    monkeypatch.setattr(search_peers, "small_frontier", lambda ids, offsets: 32)
     plan._loaded.cache_clear()
     yield
     plan._loaded.cache_clear()

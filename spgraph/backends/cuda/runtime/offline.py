@@ -19,8 +19,8 @@ from spgraph.backends.cuda.products import dense, multiply, operands
 from spgraph.backends.cuda.runtime import preamble
 from spgraph.backends.cuda.runtime.sources import OPTIONS, source, stems
 from spgraph.backends.cuda.search.search import program
-from spgraph.backends.cuda.search.search_peers_plan import parents_values
-from spgraph.backends.cuda.search.search_peers_plan import program as peers_program
+from spgraph.backends.cuda.search.search_peers import parents_values
+from spgraph.backends.cuda.search.search_peers import program as peers_program
 from spgraph.backends.cuda.search.search_rounds import program as rounds_program
 from spgraph.backends.cuda.structure import triangles
 from spgraph.containers import Matrix

@@ -20,7 +20,7 @@ from spgraph import direction as directions
 from spgraph.backends.cuda.exchange.plan import block, check_counts
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import LONG_ROW
-from spgraph.backends.cuda.search.search_peers_plan import (
+from spgraph.backends.cuda.search.search_peers import (
     Values,
     first_decides,
     row_fields,

@@ -48,7 +48,7 @@ struct Control {   // of one GPU
     u64 filled; // 1: the partial sums are nothing(), 0: they are zero
 };
 
-// What search_peers_plan.py writes, in fields of 8 bytes.
+// What search_peers.py writes, in fields of 8 bytes.
 struct Given : Rows {
     i64 me;
     i64 first[PEERS + 1], word[PEERS + 1]; // where shards begin: their vertices, their words
