@@ -6,12 +6,11 @@ results are scattered to the shards.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any, cast
 
 from spgraph import direction as directions
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, import_cupy, on_device
+from spgraph.containers.storage.arrays import import_cupy, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
@@ -63,17 +62,13 @@ class SingleDevice:
 
     def scatter(self, v: Vector) -> DistributedVector:
         """v, a Vector of the first device, divided among the shards that own its entries."""
-        partition = self.placement.partition(v.size)
-        nvals = v.nvals  # raises if the loop has failed
-        with on_device(self.placement.devices[0]):
+        placement, nvals = self.placement, v.nvals  # raises if the loop has failed
+        partition = placement.partition(v.size)
+        with on_device(placement.devices[0]):
             v = v.to_bitmap()
             cut = [owned_part(v, partition, p) for p in range(partition.num_shards)]
-        bits: Sequence[Array | None] = [None] * len(cut)
-        if v._bits is not None:
-            bits = self._sent([part._bits for part in cut])
-        values = self._sent([part._values for part in cut])
-        parts = [Vector._of(x.size, x, bits=b) for x, b in zip(values, bits, strict=True)]
-        made = DistributedVector(v.size, parts, self.placement)
+        parts = [part.to(device) for part, device in zip(cut, placement.devices, strict=True)]
+        made = DistributedVector(v.size, parts, placement)
         made._nvals = nvals
         return made
 
@@ -82,14 +77,6 @@ class SingleDevice:
         made = DistributedMatrix.spread(M, self.placement)
         made._derived["single_device"] = SingleDevice(made, M)
         return made
-
-    def _sent(self, pieces: Sequence[Array]) -> list[Array]:
-        """pieces[p], of the first device, on the device of shard p."""
-        comm, others = self.placement.communicator, len(pieces) - 1
-        rows = comm.on_each(lambda xp: [xp.empty(0, pieces[0].dtype)] * (others + 1))
-        rows[0] = list(pieces)
-        sizes = [[piece.size] + [0] * others for piece in pieces]
-        return [row[0] for row in comm.all_to_all(rows, sizes=sizes)]
 
 
 def single_device_of(A: DistributedMatrix) -> SingleDevice | None:
