@@ -20,7 +20,16 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.chosen import compress, distinct
 from spgraph.containers.storage.numbers import flags, is_integer
-from spgraph.random_edges import LARGEST, UNIT, WORD, Recipe, generate_edges, numbers, state_of
+from spgraph.random_edges import (
+    LARGEST,
+    UNIT,
+    WORD,
+    Recipe,
+    generate_edges,
+    numbers,
+    state_of,
+    vertex_labels,
+)
 
 __all__ = [
     "Recipe",
@@ -300,17 +309,14 @@ def _state(seed: int, purpose: int) -> int:
 
 def _generated(recipe: Recipe, device: str) -> Matrix:
     """The Matrix of all edges of a recipe."""
-    kind, parameters, n, count, state, permutation, symmetric, self_loops = recipe
+    kind, parameters, n, count, state, _, symmetric, self_loops = recipe
     size = 2 * count if symmetric else count
     if device == "cpu":
         memory.require(
             8 * size + 24 * n, f"{n:,} vertices and {count:,} edges, duplicates included: that"
         )
     with on_device(check_device(device)) as xp:
-        labels = None
-        if permutation is not None:
-            # no two numbers are equal, so that every sort gives the same permutation
-            labels = xp.argsort(numbers(permutation, xp.arange(n, dtype=np.uint64)))
+        labels = vertex_labels(recipe, xp)
         keys = xp.empty(size, np.int64)
         generate_edges(keys[:count], kind, parameters, state, labels, self_loops)
         del labels

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -76,6 +77,19 @@ class Recipe(NamedTuple):
     self_loops: bool
 
 
+def vertex_labels(recipe: Recipe, xp: ModuleType) -> Array | None:
+    """The new id of each vertex, int32; None: vertices keep theirs."""
+    if recipe.labels is None:
+        return None
+    random = xp.empty(recipe.vertices, np.uint64)
+    step = 1 << 24  # in steps, for small temporary arrays
+    for first in range(0, recipe.vertices, step):
+        part = xp.arange(first, min(first + step, recipe.vertices), dtype=np.uint64)
+        random[first : first + step] = numbers(recipe.labels, part)
+    # no two numbers are equal, so that every sort gives the same permutation
+    return xp.argsort(random).astype(np.int32)
+
+
 def generate_edges(
     keys: Array,
     kind: str,
@@ -87,8 +101,8 @@ def generate_edges(
 ) -> None:
     """Writes edge start + e as row << 32 | column into keys[e], on the device of `keys`.
 
-    `kind` and `parameters` are those of a Recipe. Vertices are relabelled by `labels`; self-loops
-    become LOOP unless `self_loops`.
+    `kind` and `parameters` are those of a Recipe, `labels` its `vertex_labels`; self-loops become
+    LOOP unless `self_loops`.
     """
     if is_cuda(keys):
         _generate_cuda(keys, kind, parameters, state, labels, self_loops, start)
@@ -245,19 +259,19 @@ def _generate_cuda(
     cupy = import_cupy()
     arguments = CUDA_PARAMETERS[kind]
     kernel = cupy.ElementwiseKernel(
-        "uint64 state, uint64 start, bool relabel, bool self_loops, raw int64 labels, "
+        "uint64 state, uint64 start, bool relabel, bool self_loops, raw int32 labels, "
         + ", ".join(f"{type} {name}" for type, name in arguments),
         "int64 key",
         f"""
         long long pair = {kind}_edge(state, start + i, {", ".join(name for _, name in arguments)});
         long long u = pair >> 32, v = pair & 0xffffffffll;
-        if (relabel) pair = labels[u] << 32 | labels[v];
+        if (relabel) pair = (long long)labels[u] << 32 | labels[v];
         key = u == v && !self_loops ? {LOOP}ll : pair;
         """,
         f"spgraph_{kind}_edges",
         preamble=CUDA_TEXT,
     )
     values = [np.dtype(t).type(p) for (t, _), p in zip(arguments, parameters, strict=True)]
-    table = cupy.empty(1, np.int64) if labels is None else labels
+    table = cupy.empty(1, np.int32) if labels is None else labels
     relabel = labels is not None
     kernel(np.uint64(state), np.uint64(start), relabel, self_loops, table, *values, keys)

@@ -19,11 +19,10 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, is_cuda, on_device
 from spgraph.distributed import Communicator, DistributedVector
 from spgraph.distributed.containers.partition import Partition, partition_by_counts
-from spgraph.distributed.generate.recipes import vertex_labels
 from spgraph.distributed.io.ingest import Rows, compact, starts_of
 from spgraph.distributed.io.input import matrix_of_rows
 from spgraph.generators import kronecker_recipe
-from spgraph.random_edges import generate_edges, numbers, state_of
+from spgraph.random_edges import generate_edges, numbers, state_of, vertex_labels
 from spgraph.semirings import binary
 
 WEIGHTS = 3  # a purpose of random numbers, beside those of spgraph.generators
@@ -66,10 +65,8 @@ def generate_tuples(scale: int, edgefactor: int, seed: int, communicator: Commun
     def share(k: int, xp: ModuleType) -> tuple[Array, Array]:
         p = communicator.local[k]
         first, last = recipe.edges * p // shards, recipe.edges * (p + 1) // shards
-        labels = vertex_labels(recipe, xp)
-        assert labels is not None
         keys = xp.empty(last - first, np.int64)
-        edges = recipe.kind, recipe.parameters, recipe.state, labels.astype(np.int64)
+        edges = recipe.kind, recipe.parameters, recipe.state, vertex_labels(recipe, xp)
         generate_edges(keys, *edges, True, first)
         weights = xp.empty(last - first, np.float32)
         for part in _steps(keys):

@@ -27,7 +27,7 @@ from spgraph.distributed.io.ingest import (
     row_counts,
     starts_of,
 )
-from spgraph.random_edges import LOOP, Recipe, generate_edges, numbers
+from spgraph.random_edges import LOOP, Recipe, generate_edges, vertex_labels
 from spgraph.steps import backend
 
 How = str | Sequence[int] | Array | Partition  # who owns which vertex
@@ -68,18 +68,6 @@ def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
             yield Piece(keys[keys != LOOP].view(np.uint64))
 
     return mirrored(generated) if recipe.symmetric else generated
-
-
-def vertex_labels(recipe: Recipe, xp: ModuleType) -> Array | None:
-    """The new id of each vertex, int32, as in `spgraph.generators`; None: vertices keep theirs."""
-    if recipe.labels is None:
-        return None
-    random = xp.empty(recipe.vertices, np.uint64)
-    step = 1 << 24  # in steps, for small temporary arrays
-    for first in range(0, recipe.vertices, step):
-        part = xp.arange(first, min(first + step, recipe.vertices), dtype=np.uint64)
-        random[first : first + step] = numbers(recipe.labels, part)
-    return xp.argsort(random).astype(np.int32)
 
 
 # --- GPUs: each shard generates all edges ---------------------------------------------------------
