@@ -20,9 +20,9 @@ from spgraph.containers.storage.arrays import (
     on_device,
     on_its_device,
     pack_bits,
-    sent,
 )
 from spgraph.containers.storage.casting import differs, held_number
+from spgraph.containers.storage.device_memory import sent
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch, IndexOutOfBound

@@ -14,7 +14,7 @@ import spgraph as sg
 from spgraph import Matrix, Vector, semirings
 from spgraph.backends.cpu.runtime import pool
 from spgraph.containers.storage import compressed
-from spgraph.containers.storage.arrays import sent
+from spgraph.containers.storage.device_memory import sent
 from spgraph.errors import FormatError, NegativeWeight
 
 DENSE = np.array([[0.0, 2, 0, 1], [3, 0, 4, 0], [0, 0, 0, 5], [6, 0, 7, 0]])

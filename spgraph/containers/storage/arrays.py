@@ -8,7 +8,6 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
-from ctypes import addressof, c_char
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
@@ -269,47 +268,6 @@ def _between_gpus(array: Array, device: str) -> Array:
     with on_device(here) as cupy:
         cupy.cuda.get_current_stream().wait_event(copied)
     return made
-
-
-def to_host(array: Array) -> Callable[[], np.ndarray]:
-    """Start the copy of a small array to the host; a call of the result waits for it."""
-    if not is_cuda(array):
-        return lambda: array
-    cupy = import_cupy()
-    host = np.frombuffer(cupy.cuda.alloc_pinned_memory(array.nbytes), array.dtype, array.size)
-    array.get(out=host, blocking=False)
-    came = cupy.cuda.Event(disable_timing=True)
-    came.record()
-
-    def wait() -> np.ndarray:
-        came.synchronize()
-        return host
-
-    return wait
-
-
-def sent(array: np.ndarray, xp: ModuleType, to: Array | None = None) -> Array:
-    """A small contiguous `array`, of at most 64 KB, as one of `xp`, CuPy's on the current device;
-    or `to`, of the same type, which then begins with its elements.
-
-    One call of the driver: `cupy.asarray` copies to pinned memory and records an event, in three
-    times as long. The driver has staged the bytes when it returns, as CUDA's description ("API
-    synchronization behavior") allows, not promises: a test overwrites what a busy GPU was sent.
-    """
-    to = xp.empty(array.shape, array.dtype) if to is None else to
-    if xp is np:
-        to[: array.size] = array
-    else:
-        at = addressof(c_char.from_buffer(array.data)) if array.flags.writeable else address(array)
-        to.data.copy_from_host_async(at, array.nbytes)
-    return to
-
-
-def address(array: Array | None) -> int:
-    """Where an array lies in its device's memory, for structs that hold pointers; 0 for None."""
-    if array is None:
-        return 0
-    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
 
 
 _ON_CPU = contextlib.nullcontext(np)

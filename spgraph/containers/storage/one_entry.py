@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, on_device, sent
+from spgraph.containers.storage.arrays import Array, on_device
+from spgraph.containers.storage.device_memory import sent
 from spgraph.containers.vector import Vector
 
 

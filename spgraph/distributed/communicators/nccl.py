@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, check_device, sent
+from spgraph.containers.storage.arrays import Array, check_device
+from spgraph.containers.storage.device_memory import sent
 from spgraph.distributed.communicators import watchdog
 from spgraph.distributed.communicators.checks import Op, Pieces, Table
 from spgraph.distributed.communicators.communicator import HEADER, Communicator, fold, split

@@ -29,7 +29,8 @@ from spgraph import direction as directions
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype
+from spgraph.containers.storage.device_memory import address, array_at
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
@@ -146,9 +147,8 @@ def peer_memory(placement: Placement, size: int) -> tuple[list[Array], list[int]
     buffers = placement.peers.another()
     places = buffers.reserve("components", [8 * size] * placement.num_shards)
 
-    def array(cupy: ModuleType, p: int) -> Array:  # it keeps the buffers
-        memory = cupy.cuda.UnownedMemory(places[p], 8 * size, buffers)
-        return cupy.ndarray((size,), np.int64, cupy.cuda.MemoryPointer(memory, 0))
+    def array(xp: ModuleType, p: int) -> Array:  # it keeps the buffers
+        return array_at(places[p], size, np.dtype(np.int64), buffers)
 
     return placement.communicator.on_each(array, placement.local), places
 

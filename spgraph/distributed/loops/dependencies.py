@@ -12,7 +12,8 @@ import numpy as np
 
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.dependencies import Plan, Workspace
-from spgraph.containers.storage.arrays import Array, address
+from spgraph.containers.storage.arrays import Array
+from spgraph.containers.storage.device_memory import address
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

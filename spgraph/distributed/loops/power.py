@@ -13,7 +13,8 @@ import numpy as np
 from spgraph.backends.shards.buffers import Buffers, forgotten_on_failure
 from spgraph.backends.shards.power import SUMS, Arguments, change
 from spgraph.containers import Vector
-from spgraph.containers.storage.arrays import Array, on_device, to_host
+from spgraph.containers.storage.arrays import Array, on_device
+from spgraph.containers.storage.device_memory import to_host
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector

@@ -551,7 +551,7 @@ def sharded(graphs_in_shards: Any, shim: None, monkeypatch: pytest.MonkeyPatch) 
         powers, "backend", lambda device: cuda if isinstance(device, str) else distributed
     )
     monkeypatch.setattr(placement, "backend", lambda device: cuda)
-    monkeypatch.setattr(power_stepwise, "view", seen)
+    monkeypatch.setattr(power_stepwise, "array_at", seen)
 
 
 @shimmed

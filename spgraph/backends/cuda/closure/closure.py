@@ -16,7 +16,8 @@ from spgraph.backends.cuda.runtime.start import state_and_start
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, address, array_module, sent, words
+from spgraph.containers.storage.arrays import Array, array_module, words
+from spgraph.containers.storage.device_memory import address, sent
 from spgraph.containers.storage.one_entry import entry_of
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedSemiring

@@ -20,14 +20,8 @@ from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.dependencies import RANGE_WORDS, Plan, Workspace
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import (
-    Array,
-    address,
-    array_module,
-    index_dtype,
-    move,
-    unpack_bits,
-)
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, unpack_bits
+from spgraph.containers.storage.device_memory import address
 
 # threads of a block, where all work on one source, and where each takes a source of its own
 THREADS, SOURCE_THREADS = 1024, 256

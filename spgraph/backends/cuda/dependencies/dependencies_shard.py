@@ -23,7 +23,8 @@ from spgraph.backends.shards import Steps
 from spgraph.backends.shards.dependencies import HEAD, RANGE_WORDS, Plan, Step, Workspace
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Vector
-from spgraph.containers.storage.arrays import Array, address, array_module, words
+from spgraph.containers.storage.arrays import Array, array_module, words
+from spgraph.containers.storage.device_memory import address
 
 THREADS = 1024  # of a block of the cooperative kernel
 # as in kernels/dependencies_shard.cu

@@ -10,6 +10,7 @@ import numpy as np
 
 from spgraph.backends.cuda.exchange.peers import PeerBuffers
 from spgraph.containers.storage.arrays import Array, import_cupy
+from spgraph.containers.storage.device_memory import array_at
 
 # the driver puts smaller allocations into one block, of which a handle would give away the whole
 GRANULE = 1 << 21
@@ -113,7 +114,5 @@ class MappableMemory:
 
     def word(self, address: int) -> Array:
         """One word of an allocation on this GPU, as an array."""
-        cupy = self._cupy
         with self.context():
-            memory = cupy.cuda.UnownedMemory(address, 8, self)
-            return cupy.ndarray(1, np.int64, cupy.cuda.MemoryPointer(memory, 0))
+            return array_at(address, 1, np.dtype(np.int64), self)

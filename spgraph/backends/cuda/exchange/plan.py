@@ -12,7 +12,8 @@ import numpy as np
 from spgraph.backends.cuda.exchange.buffers import MOST_PEERS, Launching, Plan
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.graph import ShardedGraph
-from spgraph.containers.storage.arrays import Array, address, array_module
+from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.device_memory import address
 
 R = TypeVar("R")
 

@@ -27,14 +27,8 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import (
-    INT32_MAX,
-    Array,
-    address,
-    array_module,
-    sent,
-    to_host,
-)
+from spgraph.containers.storage.arrays import INT32_MAX, Array, array_module
+from spgraph.containers.storage.device_memory import address, sent, to_host
 from spgraph.semirings import TypedSemiring
 
 __all__ = ["power", "power_shard", "program"]

@@ -25,7 +25,8 @@ from spgraph.backends.shards import Steps
 from spgraph.backends.shards.buffers import Buffers
 from spgraph.backends.shards.power import SUMS, Arguments
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, address, array_module, import_cupy, index_dtype
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype
+from spgraph.containers.storage.device_memory import address, array_at
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/power_sums.cuh
@@ -298,15 +299,10 @@ def peer_places(
         places = [*(at + first for at in values), *(at + p * each for at in sums)]
         with jit.device(start):
             to = array_module(start).asarray(np.add.outer(places, memory).astype(np.int64))
-            here = [view(memory[p] + at, n, kind, buffers) for at in values]
-            here += [view(memory[p] + at, SUMS * peers, np.dtype(float), buffers) for at in sums]
+            here = [array_at(memory[p] + at, n, kind, buffers) for at in values]
+            here += [
+                array_at(memory[p] + at, SUMS * peers, np.dtype(float), buffers) for at in sums
+            ]
         sides = list(zip(to, here, strict=True))
         found.append(Places(peers, sides[:2], sides[2:], jit.NULL if ids is None else ids[k]))
     return found
-
-
-def view(address: int, size: int, dtype: np.dtype, owner: Any) -> Array:
-    """The array of `size` elements at an address, in memory that `owner` keeps."""
-    cupy = import_cupy()
-    memory = cupy.cuda.UnownedMemory(address, size * dtype.itemsize, owner)
-    return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, 0))

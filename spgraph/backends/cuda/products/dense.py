@@ -9,7 +9,8 @@ from spgraph.backends.cuda.products.operands import one_value
 from spgraph.backends.cuda.products.row_bins import RowBins, row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix
-from spgraph.containers.storage.arrays import INT32_MAX, Array, address, array_module, index_dtype
+from spgraph.containers.storage.arrays import INT32_MAX, Array, array_module, index_dtype
+from spgraph.containers.storage.device_memory import address
 from spgraph.semirings import TypedSemiring
 
 

@@ -53,7 +53,8 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, address, array_module
+from spgraph.containers.storage.arrays import Array, array_module
+from spgraph.containers.storage.device_memory import address
 from spgraph.semirings import TypedSemiring
 
 # as in kernels/tiles.cuh: warps of a block, single entries of a group, places of sums of a warp;

@@ -6,7 +6,8 @@ import numpy as np
 
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers import Vector
-from spgraph.containers.storage.arrays import Array, address, array_module, import_cupy, sent
+from spgraph.containers.storage.arrays import Array, array_module, import_cupy
+from spgraph.containers.storage.device_memory import address, sent
 from spgraph.containers.storage.one_entry import entry_of
 
 

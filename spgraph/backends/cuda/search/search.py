@@ -14,14 +14,8 @@ from spgraph.backends.cuda.runtime.start import state_and_start
 from spgraph.backends.cuda.search.search_rows import leading, leading_text, nonempty, nonempty_text
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import (
-    Array,
-    address,
-    array_module,
-    index_dtype,
-    move,
-    words,
-)
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
+from spgraph.containers.storage.device_memory import address
 from spgraph.containers.storage.one_entry import entry_of
 from spgraph.semirings import TypedSemiring
 from spgraph.semirings.translate import cuda_function

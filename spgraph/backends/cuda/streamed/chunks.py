@@ -21,7 +21,8 @@ import numpy as np
 
 from spgraph.backends.cuda.products.row_bins import RowBins, bin_rows
 from spgraph.backends.cuda.runtime import jit
-from spgraph.containers.storage.arrays import Array, address, array_module, index_dtype, move
+from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move
+from spgraph.containers.storage.device_memory import address
 from spgraph.containers.storage.host_matrix import HostMatrix
 
 # bytes of a chunk: at 50 GB a second 1.3 ms, in which the host launches the kernels of another

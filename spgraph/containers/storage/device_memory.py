@@ -1,0 +1,62 @@
+"""Memory of devices: small arrays copied there and back, addresses, and arrays at addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import addressof, c_char
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
+
+
+def to_host(array: Array) -> Callable[[], np.ndarray]:
+    """Start the copy of a small array to the host; a call of the result waits for it."""
+    if not is_cuda(array):
+        return lambda: array
+    cupy = import_cupy()
+    host = np.frombuffer(cupy.cuda.alloc_pinned_memory(array.nbytes), array.dtype, array.size)
+    array.get(out=host, blocking=False)
+    came = cupy.cuda.Event(disable_timing=True)
+    came.record()
+
+    def wait() -> np.ndarray:
+        came.synchronize()
+        return host
+
+    return wait
+
+
+def sent(array: np.ndarray, xp: ModuleType, to: Array | None = None) -> Array:
+    """A small contiguous `array`, of at most 64 KB, as one of `xp`, CuPy's on the current device;
+    or `to`, of the same type, which then begins with its elements.
+
+    One call of the driver: `cupy.asarray` copies to pinned memory and records an event, in three
+    times as long. The driver has staged the bytes when it returns, as CUDA's description ("API
+    synchronization behavior") allows, not promises: a test overwrites what a busy GPU was sent.
+    """
+    to = xp.empty(array.shape, array.dtype) if to is None else to
+    if xp is np:
+        to[: array.size] = array
+    else:
+        at = addressof(c_char.from_buffer(array.data)) if array.flags.writeable else address(array)
+        to.data.copy_from_host_async(at, array.nbytes)
+    return to
+
+
+def address(array: Array | None) -> int:
+    """Where an array lies in its device's memory, for structs that hold pointers; 0 for None."""
+    if array is None:
+        return 0
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
+
+
+def array_at(address: int, size: int, dtype: np.dtype, owner: Any) -> Array:
+    """The array of `size` elements at an address of the current GPU, in memory that `owner` keeps.
+    CuPy's arrays refer to what keeps their memory.
+    """
+    cupy = import_cupy()
+    memory = cupy.cuda.UnownedMemory(address, size * dtype.itemsize, owner)
+    return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, 0))
