@@ -1,4 +1,4 @@
-"""Searches over shards: what kernels count, and what they find."""
+"""Searches over shards: how much a shard counts in a round, and what it finds."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from typing import NamedTuple
 
 from spgraph.containers.storage.arrays import Array
 
-# what a shard counts in a round, in this order: the vertices that it has found, their out-edges,
-# how many of them have in-edges, and long rows that `pull` has left to `pull_rows`; and from SENT
-# on, for each shard, how many of its vertices `compact` sends it
-VERTICES, EDGES, COVERED, WAITING, SENT = range(5)
-
-
-def counts_of(shards: int) -> int:
-    """How many numbers a shard counts."""
-    return SENT + shards
+# how many numbers a shard counts in a round, beside one for each shard
+COUNTS = 4
 
 
 class Found(NamedTuple):

@@ -127,18 +127,23 @@ def run_rounds(
     graph: ShardedGraph,
     asked: object,
     counts: int,
-    make: Callable[[int, int, np.ndarray], Any],
+    kind: Any,
+    given: Sequence[tuple[Any, ...]],
     begin: Callable[[int, Any], Generator[tuple[str, Any], Any, R]],
 ) -> list[R]:
-    """What the shards of a loop in rounds find. make(k, p, words) makes local shard k, which is p
-    of all, for what is asked, with so many words of the host for its counts: once, and it is kept
-    with the graph. begin(k, shard) is its generator.
+    """What the shards of a loop in rounds find. `kind`, a class of the backend, makes local shard
+    k, which is p of all, for what is asked: kind(graph, k, p, *given[k], words), with words of the
+    host for its counts, `counts` and one for each shard. That is done once, and kept with the
+    graph. begin(k, shard) is its generator.
     """
-    kept: dict[Any, tuple[list[Any], ByCommunicator]] = graph.plans(loop, asked)
+    kept: dict[Any, tuple[list[Any], ByCommunicator]] = graph.plans(f"{loop} in rounds", asked)
     found = kept.get(asked)
     if found is None:  # another thread may forget it, or make one too
-        counters = host_mapped((len(graph.shards), counts), graph.shards[0].indptr)
-        made = placement.map(lambda k, p: make(k, p, counters[k]), placement.local)
+        shape = len(graph.shards), counts + placement.num_shards
+        counters = host_mapped(shape, graph.shards[0].indptr)
+        made = placement.map(
+            lambda k, p, own: kind(graph, k, p, *own, counters[k]), placement.local, given
+        )
         found = kept[asked] = made, ByCommunicator(placement.communicator, counters)
     shards, exchange = found
     with graph.lock:  # another thread's loop over the graph uses the same memory

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from spgraph.backends.shards import Steps
-from spgraph.backends.shards.closure import Part, counts_of
+from spgraph.backends.shards.closure import COUNTS, Part
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -74,17 +74,14 @@ def in_rounds(
     """What each local shard finds in rounds that the host drives. The first closure of a graph over
     a semiring prepares it.
     """
-    placement, graph, edges = A.device, closure_graph(A), A.nvals
-    asked = (semiring, delta is not None and semiring.dtype != np.bool_)
-
-    def shard(k: int, p: int, counters: np.ndarray) -> Any:
-        return placement.kernels.ClosureShard(graph, k, p, edges, *asked, counters)
+    placement, asked = A.device, (semiring, delta is not None and semiring.dtype != np.bool_)
+    given = [(A.nvals, *asked)] * len(ids)
 
     def begin(k: int, shard: Any) -> Steps[Part]:
         return shard.closure(ids[k], values[k], delta, reach)
 
-    number = counts_of(placement.num_shards)
-    return run_rounds("closure in rounds", placement, graph, asked, number, shard, begin)
+    kind = placement.kernels.ClosureShard
+    return run_rounds("closure", placement, closure_graph(A), asked, COUNTS, kind, given, begin)
 
 
 def dag_edges(

@@ -12,7 +12,7 @@ import numpy as np
 
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.backends.shards.search import Found, counts_of
+from spgraph.backends.shards.search import COUNTS, Found
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -80,16 +80,13 @@ def by_kernels(
         rows = rows_of(placement, graph, semiring is not None)
     asked = (semiring is not None, None if parents else semiring)
     if placement.peers is None:
-        edges, number = A.nvals, counts_of(placement.num_shards)
-
-        def make(k: int, p: int, counters: np.ndarray) -> Any:
-            whole = (graph, k, p, edges, rows[1], rows[0][k])
-            return placement.kernels.SearchShard(*whole, *asked, counters)
+        kind = placement.kernels.SearchShard
+        given = [(A.nvals, rows[1], own, *asked) for own in rows[0]]
 
         def begin(k: int, shard: Any) -> Steps[tuple[Found, list[tuple[int, ...]]]]:
             return shard.search(sources[k], values[k], way, max_depth)
 
-        made = run_rounds("search in rounds", placement, graph, asked, number, make, begin)
+        made = run_rounds("search", placement, graph, asked, COUNTS, kind, given, begin)
         found = [part for part, _ in made]
         levels = np.array(made[0][1], np.int64).reshape(-1, 4) if trace else None
     else:

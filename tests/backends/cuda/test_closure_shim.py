@@ -31,7 +31,6 @@ import spgraph as sg
 from spgraph.backends.cuda.closure import closure_peers
 from spgraph.backends.cuda.closure import closure_rounds as closure_shard
 from spgraph.backends.cuda.exchange import plan
-from spgraph.backends.shards import closure as protocol
 from spgraph.benchmarking.exchange import in_rounds
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed import LocalCommunicator
@@ -455,9 +454,9 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_processes_gather_together() -> None:
     """Pairs that wait in another process hold the gather up in this one too."""
-    sums, flags = [0] * protocol.counts_of(2), protocol.ENDS_THRESHOLD
-    assert closure_shard.following(sums, flags, True) == protocol.RELAX
-    assert closure_shard.following(sums, flags, False) == protocol.BUCKETS
+    sums, flags = [0] * (closure_shard.COUNTS + 2), closure_shard.ENDS_THRESHOLD
+    assert closure_shard.following(sums, flags, True) == closure_shard.RELAX
+    assert closure_shard.following(sums, flags, False) == closure_shard.BUCKETS
 
 
 def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:

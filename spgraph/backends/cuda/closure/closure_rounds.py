@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,36 +28,36 @@ from spgraph.backends.cuda.closure.closure_peers import given_fields, shard_arra
 from spgraph.backends.cuda.exchange.plan import block, check_counts, kernel_of
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards import Steps
-from spgraph.backends.shards.closure import (
-    BEGIN,
-    BEST,
-    BEST_HIGH,
-    BUCKETS,
-    EDGES,
-    ENDS_THRESHOLD,
-    FLAGS,
-    FOUND,
-    LAST,
-    LOOKED,
-    LOST,
-    NEAR,
-    QUEUED,
-    RELAX,
-    SENT,
-    SOURCES,
-    UNDERCUT,
-    UNSETTLED,
-    WAS_UNDERCUT,
-    Part,
-    Totals,
-    counts_of,
-)
+from spgraph.backends.shards.closure import COUNTS, Part
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module, words
 from spgraph.semirings import TypedSemiring
 
 # bytes of a RoundControl beside its words for each shard
 CONTROL = 512
+# What a launch does beside relaxing what is queued, as bits: it stores the start's values; queues
+# its vertices; queues the vertices up to the next limit, after a pull where the push-pull threshold
+# ends. UNDERCUT says that a vertex became better than the floor while there was a threshold.
+RELAX, BEGIN, SOURCES, BUCKETS, UNDERCUT = 0, 1, 2, 4, 8
+# What a shard counts, in this order: queued vertices and their edges; pairs sent that are before
+# the limit; edges read; vertices of a new bucket; flags; the best value that waits, its low and its
+# high bits; the pairs for each shard.
+QUEUED, EDGES, NEAR, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT = range(COUNTS + 1)
+# Flags: as UNDERCUT, in this shard; a barrier between the blocks timed out: all counts are void.
+# And if all shards say so: where no vertex waits, this bucket was the last; where none waits, the
+# threshold ends before the next bucket; where one waits, the bucket will never settle.
+WAS_UNDERCUT, LOST, LAST, ENDS_THRESHOLD, UNSETTLED = 1, 2, 4, 8, 16
+
+
+class Totals(NamedTuple):
+    """Of the round before, over all shards: vertices of a new bucket, edges of the queues, edges
+    that were read, and the best value that waits.
+    """
+
+    found: int
+    edges: int
+    looked: int
+    best: Any  # a NumPy scalar of the semiring's type
 
 
 def pair_words(values: np.dtype, ids: np.dtype) -> int:
@@ -68,7 +68,8 @@ def pair_words(values: np.dtype, ids: np.dtype) -> int:
 class Shard:
     """Shard `number` of a graph, number k of those of this process, with the kernels and arrays of
     closures over `semiring`, in buckets if `ordered`. `edges` are those of all shards. Kernels
-    count into `counts` and `host_counters`, `counts_of(shards)` words of the host's memory.
+    count into `counts` and `host_counters`, words of the host's memory: COUNTS, and one for each
+    shard.
     """
 
     x: Array  # the values of the vertices of all shards
@@ -108,7 +109,7 @@ class Shard:
             sizes = working | {
                 "pairs": (self.pair * n, np.dtype(np.uint32)),
                 "control": (CONTROL // 8 + shards, np.dtype(np.int64)),
-                "counts": (counts_of(shards), np.dtype(np.int64)),
+                "counts": (COUNTS + shards, np.dtype(np.int64)),
             }
             graph.derived[place] = {name: self.xp.empty(*size) for name, size in sizes.items()}
         held = self.held = graph.derived[place]

@@ -29,15 +29,7 @@ from spgraph.backends.cuda.search.search_peers import (
 )
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.backends.shards.search import (
-    COVERED,
-    EDGES,
-    SENT,
-    VERTICES,
-    WAITING,
-    Found,
-    counts_of,
-)
+from spgraph.backends.shards.search import COUNTS, Found
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.semirings import TypedSemiring
 
@@ -48,6 +40,10 @@ BATCH = 8  # words that a warp takes at a time: many more shares than warps run 
 LIST_EDGES = 4096  # up to so many edges of a shard's frontier, found vertices travel as a list
 # up to so many bytes for each shard, bitmaps are gathered in one exchange; a reduce-scatter is two
 GATHER_BYTES = 1 << 25
+# what a shard counts in a round, in this order: the vertices that it has found, their out-edges,
+# how many of them have in-edges, and long rows that `pull` has left to `pull_rows`; and from SENT
+# on, for each shard, how many of its vertices `compact` sends it
+VERTICES, EDGES, COVERED, WAITING, SENT = range(COUNTS + 1)
 
 Rows = list[list[int]]  # the counts of all shards
 Trace = list[tuple[int, int, int, int]]
@@ -78,7 +74,7 @@ class Shard:
     arrays: `rows` as `leading_and_nonempty` makes them (None: they only push). `edges` are those of
     all shards, `findable` how many vertices have in-edges. With `values` searches find the sums of
     a semiring, or, for None, the least parents. Kernels count into `counts` and `host_counters`,
-    `counts_of(shards)` words of the host's memory. Nothing waits for the device.
+    words of the host's memory: COUNTS, and one for each shard. Nothing waits for the device.
     """
 
     def __init__(
@@ -122,7 +118,7 @@ class Shard:
         self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
         place = ("memory of searches in rounds", k)
         if place not in graph.derived:
-            graph.derived[place] = Memory(arrays, self.words, counts_of(self.num_shards))
+            graph.derived[place] = Memory(arrays, self.words, COUNTS + self.num_shards)
         self.memory: Memory = graph.derived[place]
         fields = row_fields(arrays, *(rows or (None, None)))
         fields |= {"me": number, "words": self.words, "first": list(graph.offsets)}
