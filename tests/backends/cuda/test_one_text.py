@@ -20,10 +20,10 @@ OF_EACH_EXCHANGE = {
         "struct Exchange", "struct Given", "struct Outbox", "struct Received", "leave", "receive",
     },
     "search": {
-        "load_id", "partial", "struct Control", "struct Found", "struct Given", "struct Row",
-        "struct Search", "convert", "counts", "first_word",
-        "in_product", "is_symmetric", "pull_memory", "push_level", "settle", "small_level",
-        "small_levels", "words_of_pull",
+        "load_id", "partial", "struct Control", "struct Exchange", "struct Found", "struct Given",
+        "struct Row", "struct Search", "convert", "counts", "first_word", "in_product",
+        "is_symmetric", "pull_memory", "push_level", "settle", "small_level", "small_levels",
+        "words_of_pull",
     },
 }  # fmt: skip
 # what several loops share: defined once in all folders
@@ -224,10 +224,8 @@ def test_exchanges_of_the_search_have_the_same_members() -> None:
 
     texts = {name: sources.paths()[name].read_text(encoding="utf-8") for name in sources.paths()}
     shared = members(texts["search_shards.cuh"], "ShardExchange")
-    found = {
-        name: members(texts[f"exchange_{name}.cuh"], "Exchange")
-        for name in ("none", "peers", "rounds")
-    }
+    files = {"none": "none", "peers": "peers_exchange", "rounds": "rounds_exchange"}
+    found = {name: members(texts[f"search_{file}.cuh"], "Exchange") for name, file in files.items()}
     assert not shared & (found["peers"] | found["rounds"])
     assert found["none"] == found["peers"] | shared == found["rounds"] | shared
     assert {"bit", "publish", "visit", "long_row", "DISTRIBUTED"} <= found["none"]

@@ -83,7 +83,7 @@ DEVICE Z product(const A* values, i64 u, i64 v, i64 edge) {
 }
 
 typedef I Q; // bit positions are ids
-#include "exchange_none.cuh"
+#include "search_none.cuh"
 
 DEVICE Z in_product(Exchange, i64 u, i64 v, i64 edge) { return product(s.t_values, u, v, edge); }
 

@@ -116,7 +116,7 @@ DEVICE i64 words_at_a_time(i64 words) {
     return rounds ? (words + rounds * s.warps - 1) / (rounds * s.warps) : 1;
 }
 
-#include "exchange_peers.cuh"
+#include "search_peers_exchange.cuh"
 #include "candidate.cuh"
 #include "search_pull.cuh"
 

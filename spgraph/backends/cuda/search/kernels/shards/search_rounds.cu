@@ -80,7 +80,7 @@ DEVICE u64* counts() { return s.control->count; }
 
 DEVICE Pull& pull_memory() { return pull_shared; }
 
-#include "exchange_rounds.cuh"
+#include "search_rounds_exchange.cuh"
 #include "candidate.cuh"
 #include "search_pull.cuh"
 #include "search_shards_push.cuh"

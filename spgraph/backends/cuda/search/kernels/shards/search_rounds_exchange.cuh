@@ -1,6 +1,6 @@
 // The exchange of a search in rounds: a communicator sends the own part of the next frontier to all
-// when the kernel has ended. The members are those of exchange_peers.cuh, but
-// for what both have of ShardExchange.
+// when the kernel has ended. The members are those of search_peers_exchange.cuh, but for what both have
+// of ShardExchange.
 
 struct Exchange : ShardExchange {
     DEVICE u64 long_row(Totals*) { return atomicAdd(&s.control->count[WAITING], 1ull); }

@@ -1,5 +1,5 @@
 // The exchange of a search on one GPU, which has the whole graph: there is none. What the members are
-// for is said in exchange_peers.cuh and search_shards.cuh.
+// for is said in search_peers_exchange.cuh and search_shards.cuh.
 
 struct Exchange {
     static constexpr bool DISTRIBUTED = false, COUNTS_OTHERS = TRACE;
