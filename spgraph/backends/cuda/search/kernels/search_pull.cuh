@@ -121,26 +121,20 @@ struct Finds {
     u32* hit;
     i64 begin = 0;
     L depth;
-    u64 edges = 0;
-    O first = 0, last = 0; // of the latest row, which is counted when it has come
+    Degrees edges;
     u32 count = 0, probes = 0;
     MEMBER Finds(L depth) : hit(pull_memory().hit[Exchange::warp()]), depth(depth) {}
     MEMBER void add(I v, const Candidate& candidate) {
         atomicOr(&hit[(v >> 5) - begin], 1u << (v & 31));
         s.level[v] = depth;
         candidate.store(v);
-        if constexpr (Exchange::DISTRIBUTED) edges += (u64)(last - first);
-        first = s.indptr[v];
-        last = s.indptr[v + 1];
-        if constexpr (!Exchange::DISTRIBUTED) {
-            edges += (u64)(last - first);
-            first = last = 0;
-        }
+        if constexpr (Exchange::DISTRIBUTED)
+            edges.add(v);
+        else
+            edges.sum += (u64)degree_of(v);
         count++;
     }
-    MEMBER void finish(Totals* totals) {
-        reduce_counts(count, edges + (u64)(last - first), probes, totals);
-    }
+    MEMBER void finish(Totals* totals) { reduce_counts(count, edges.total(), probes, totals); }
 };
 
 // One lane looks at the leading neighbours of v, whose row begins at edge `e`; true where one lies
