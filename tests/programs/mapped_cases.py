@@ -186,7 +186,7 @@ def absent(comm: Communicator) -> None:
     level = sg.bfs(G, 5, parents=False).level
     same(level, sg.bfs(A, 5).level)
     PATCH.setattr(mapped, "_late", 0.05)
-    PATCH.setitem(search_peers.search_peers.__kwdefaults__, "deadline", 0.05)
+    PATCH.setattr(ProcessBuffers, "deadline", 0.05)
     if comm.rank == 0:
         with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
             _ = sg.bfs(G, 5, parents=False).level.shards
@@ -208,7 +208,7 @@ def alone(comm: Communicator) -> None:
     same(sg.bfs(G, 5, parents=False).level, sg.bfs(A, 5, parents=False).level)
     # long beside the time in which the other process comes to its next call
     PATCH.setattr(mapped, "_late", 0.1)
-    PATCH.setitem(search_peers.search_peers.__kwdefaults__, "deadline", 0.1)
+    PATCH.setattr(ProcessBuffers, "deadline", 0.1)
     if comm.rank == 0:
         with PATCH.context() as patch:
             patch.setattr(search_peers, "results_of", _raises_memory_error)

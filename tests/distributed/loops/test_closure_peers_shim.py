@@ -108,10 +108,10 @@ def test_a_device_that_does_not_come_is_named() -> None:
     n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
     shards, buffers = shards_of(made.A, (0, 50, 90, n)), HostBuffers(3)
     for _ in range(2):
-        buffers.absent = 1
+        buffers.absent, buffers.deadline = 1, 0.2
         with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come.*0.2 s"):
-            run(shards, buffers, made.v, typed, 9, deadline=0.2)
-        buffers.absent = None
+            run(shards, buffers, made.v, typed, 9)
+        buffers.absent, buffers.deadline = None, 60
         found, _ = run(shards, buffers, made.v, typed, 9)
         assert found == expected("grid", CASES["distance"])
 
@@ -129,10 +129,10 @@ def test_a_launch_that_fails_leaves_nothing_behind() -> None:
     n, typed = made.A.nrows, min_plus.resolve("int64", "int64")
     shards, buffers = shards_of(made.A, (0, 50, n)), Interrupted(2)
     run(shards, buffers, made.v, typed, 9)
-    buffers.absent = 1
+    buffers.absent, buffers.deadline = 1, 0.2
     with pytest.raises(KeyboardInterrupt):
-        run(shards, buffers, made.v, typed, 9, deadline=0.2)
-    buffers.absent = None
+        run(shards, buffers, made.v, typed, 9)
+    buffers.absent, buffers.deadline = None, 60
     assert run(shards, buffers, made.v, typed, 9)[0] == expected("grid", CASES["distance"])
 
 

@@ -92,10 +92,10 @@ def test_a_device_that_does_not_come_is_named() -> None:
     made, buffers = graph("grid", CASES["distance"]), gpus.Absent()
     there = on_devices(host.shards_of(made.A, (0, 50, made.A.nrows)))
     for absent in (False, True, False, True, False):
-        buffers.absent = absent
+        buffers.absent, buffers.deadline = absent, 0.2 if absent else PeerBuffers.deadline
         if absent:
             with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
-                host.run(there, buffers, made.v, DISTANCES, 9, gpus.place, deadline=0.2)
+                host.run(there, buffers, made.v, DISTANCES, 9, gpus.place)
         else:
             found, _ = host.run(there, buffers, made.v, DISTANCES, 9, gpus.place)
             assert found == expected("grid", CASES["distance"])

@@ -95,10 +95,10 @@ def test_a_device_that_does_not_come_is_named() -> None:
     made = on_devices(host.shards_of(S, True, (0, 400, 1500)))
     level, _ = host.breadth_first(S, sources, user, 1500)
     for absent in (True, False, True, False):
-        buffers.absent = absent
+        buffers.absent, buffers.deadline = absent, 0.2 if absent else PeerBuffers.deadline
         if absent:
             with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come"):
-                host.run(made, buffers, sources, True, "auto", 1500, user, gpus.place, deadline=0.2)
+                host.run(made, buffers, sources, True, "auto", 1500, user, gpus.place)
         else:
             got, _, _ = host.run(made, buffers, sources, True, "auto", 1500, user, gpus.place)
             np.testing.assert_array_equal(got, level)

@@ -77,13 +77,14 @@ def test_buffers_serve_one_graph_after_another() -> None:
 def test_a_device_that_does_not_come_is_named() -> None:
     S, _, sources = graph("grid")
     made, user, buffers = shards_of(S, True, (0, 50, 100, 204)), np.arange(204), HostBuffers(3)
+    buffers.deadline = 60
     for direction in ("push", "pull"):
-        run(made, buffers, sources, True, direction, 10, user, deadline=60)
-        buffers.absent = 1
+        run(made, buffers, sources, True, direction, 10, user)
+        buffers.absent, buffers.deadline = 1, 0.2
         with pytest.raises(CommunicationError, match=r"device 1 \(shard 1\) did not come.*0.2 s"):
-            run(made, buffers, sources, True, direction, 10, user, deadline=0.2)
-        buffers.absent = None
-        level, _, _ = run(made, buffers, sources, True, direction, 10, user, deadline=60)
+            run(made, buffers, sources, True, direction, 10, user)
+        buffers.absent, buffers.deadline = None, 60
+        level, _, _ = run(made, buffers, sources, True, direction, 10, user)
         np.testing.assert_array_equal(level, breadth_first(S, sources, user, 10)[0])
 
 

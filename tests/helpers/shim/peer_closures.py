@@ -41,7 +41,6 @@ def run(
     semiring: Any,
     delta: Any,
     place: Callable[[int, np.ndarray], Any] = lambda p, array: array,
-    **more: Any,
 ) -> tuple[dict[int, Any], list[Part]]:
     """(the entries of the closure, what came with them); `place` moves arrays to a device."""
     ids, values = start.to_coo()
@@ -50,7 +49,7 @@ def run(
         mine = (ids >= begin) & (ids < end)
         sources.append(place(p, ids[mine] - begin))
         given.append(place(p, values[mine]))
-    parts = closure_peers.closure_peers(made, buffers, sources, given, semiring, delta, **more)
+    parts = closure_peers.closure_peers(made, buffers, sources, given, semiring, delta)
     return together(made, parts), parts
 
 

@@ -87,7 +87,6 @@ def run(
     depth: int,
     user: np.ndarray,
     place: Callable[[int, np.ndarray], Any] = lambda p, array: array,
-    **more: Any,
 ) -> tuple[np.ndarray, np.ndarray | None, Any]:
     """(levels, parents, trace), -1 where not reached; `place` moves arrays to a device."""
     own: list[Any] = []
@@ -108,7 +107,7 @@ def run(
         found_rows = made.derived["rows"]
         rows, findable = [row for row, _ in found_rows], sum(count for _, count in found_rows)
     asked: Any = own, values if parents else None, None, direction, depth
-    found, trace = search_peers.search_peers(made, buffers, rows, findable, *asked, **more)
+    found, trace = search_peers.search_peers(made, buffers, rows, findable, *asked)
     levels, given = [], []
     for part in found:
         n, reached = part.level.size, part.num_visited()

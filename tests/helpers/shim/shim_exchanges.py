@@ -14,14 +14,13 @@ import pytest
 
 from spgraph import iterations
 from spgraph.backends import cuda
-from spgraph.backends.cuda.exchange.buffers import Plan
+from spgraph.backends.cuda.exchange.buffers import Launching, Plan
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.shards.buffers import Buffers
 from spgraph.containers import Matrix
 from spgraph.distributed import Placement
 
 
-class HostBuffers(Buffers):
+class HostBuffers(Launching):
     """Stands for PeerBuffers: plain memory, and a thread for each device."""
 
     lock = threading.RLock()

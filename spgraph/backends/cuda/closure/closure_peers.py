@@ -20,7 +20,6 @@ from spgraph.backends.cuda.closure.closure import (
 )
 from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
-    DEADLINE,
     INBOX_BYTES,
     Launching,
     Plan,
@@ -48,8 +47,6 @@ def closure_peers(
     semiring: TypedSemiring,
     delta: float | int | None,
     reach: float | int | None = None,
-    *,
-    deadline: float = DEADLINE,
 ) -> list[Part]:
     """x = start + x A, least fixed point, where start has `values[k]` at `sources[k]`, vertices
     that the k-th local shard owns as its own numbers 0, 1, ... (each at most once).
@@ -66,7 +63,8 @@ def closure_peers(
     with buffers.lock:
         plan = planned("closure", graph, buffers, (semiring, types, ordered), new_plan)
         with forgotten_on_failure(buffers):
-            limit, widths = np.uint64(int(deadline * 1e9)), widths_of(delta, reach, semiring.dtype)
+            limit = np.uint64(int(buffers.deadline * 1e9))
+            widths = widths_of(delta, reach, semiring.dtype)
             arguments, results, found = [], [], []
             for k, (p, shard) in enumerate(zip(buffers.local, graph.shards, strict=True)):
                 xp = array_module(shard.indptr)
@@ -82,7 +80,7 @@ def closure_peers(
                     (plan.given[k], x, bits, result, ids, given, ids.size, *widths, limit)
                 )
             buffers.launch(plan, arguments)
-        states = fetch_results("closure", buffers, results, deadline)
+        states = fetch_results("closure", buffers, results)
     return [
         Part(*part, state[0], state[1], not state[3])
         for part, state in zip(found, states, strict=True)

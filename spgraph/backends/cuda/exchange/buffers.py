@@ -32,6 +32,7 @@ class Launching(Buffers, Protocol):
     """Buffers that launch the kernels of all local devices at once."""
 
     contexts: Sequence[Any]  # the local devices, to work in
+    deadline = DEADLINE
 
     def launch(self, plan: Plan, arguments: Sequence[tuple[object, ...]], first: int = 0) -> None:
         """Run the kernel of every local shard once, that of shard `first`, which has something to
@@ -46,9 +47,7 @@ class Launching(Buffers, Protocol):
         self.hand_over()
 
 
-def fetch_results(
-    loop: str, buffers: Launching, results: Sequence[Array], deadline: float
-) -> list[list[int]]:
+def fetch_results(loop: str, buffers: Launching, results: Sequence[Array]) -> list[list[int]]:
     """Host copies of what the kernels of a launch have returned; waits for them. The last number is
     0, or the number, from 1, of the device that a device waited for until it gave up, of which it
     has told the others: then CommunicationError.
@@ -63,5 +62,5 @@ def fetch_results(
     with buffers.lock:
         raise buffers.failure(
             f"{loop} by peer writes: {device} did not come to a barrier of {peers} devices "
-            f"within {deadline:g} s; the result is void"
+            f"within {buffers.deadline:g} s; the result is void"
         )

@@ -17,7 +17,6 @@ import numpy as np
 
 from spgraph.backends.cuda.exchange.buffers import (
     BARRIER_BYTES,
-    DEADLINE,
     INBOX_BYTES,
     Launching,
     Plan,
@@ -54,8 +53,6 @@ def search_peers(
     direction: str,
     max_depth: int,
     trace: bool = False,
-    *,
-    deadline: float = DEADLINE,
 ) -> tuple[list[Found], np.ndarray | None]:
     """(each local shard's part, rows of the trace): breadth-first search from `sources`, which the
     k-th of them owns as its own numbers 0, 1, ... (as many as its vertices) with the values
@@ -84,7 +81,7 @@ def search_peers(
             counts, number = [start[-1] for start in starts], 1  # of all sources
             if not (sources[0] is None or isinstance(sources[0], int)):
                 number = int(buffers.gather(np.array([sum(counts)])).sum())
-            limits = (number, way, max_depth, np.uint64(int(deadline * 1e9)))
+            limits = (number, way, max_depth, np.uint64(int(buffers.deadline * 1e9)))
             levels, traces = 0, [jit.NULL] * len(starts)
             for again in range(1 + trace):
                 found, results, calls = [], [], []
@@ -97,8 +94,8 @@ def search_peers(
                     made = (jit.NULL if array is None else array for array in found[k])
                     calls.append((plan.given[k], *made, results[k], *starts[k], *limits, traces[k]))
                 buffers.launch(plan, calls, counts.index(max(counts)))
-                launched = ("search", buffers, results, deadline)
-                totals = functools.cache(functools.partial(fetch_results, *launched))
+                fetch = functools.partial(fetch_results, "search", buffers, results)
+                totals = functools.cache(fetch)
                 levels = totals()[0][1] if trace else 0
     visited = [functools.partial(lambda k, of: of()[k][0], k, totals) for k in range(len(found))]
     parts = [Found(*part, number) for part, number in zip(found, visited, strict=True)]
