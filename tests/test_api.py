@@ -171,7 +171,8 @@ def test_what_is_neither_true_nor_false_is_no_flag(owner: str, name: str, flag: 
         for p in inspect.signature(function).parameters.values()
         if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
     }
-    for wrong in ("no", 0, np.array([0])):
+    number = 2 if owner == "spgraph.csgraph" else 0  # 0 and 1 are taken where SciPy takes them
+    for wrong in ("no", number, np.array([0])):
         with pytest.raises(TypeError, match=f"{flag}: expected True"):
             function(**given, **{flag: wrong})
 

@@ -9,10 +9,9 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.storage.arrays import Array, array_module
-from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.conversions import csgraph_masked_from_dense, csgraph_to_dense
 from spgraph.csgraph.graphs import NULL, Rows, from_pydata, traversals
-from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
+from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 from spgraph.csgraph.potentials import potentials
 
 

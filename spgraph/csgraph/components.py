@@ -6,9 +6,8 @@ import numpy as np
 
 from spgraph.algorithms import connected_components as least_members
 from spgraph.containers.storage.arrays import Array, array_module
-from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.graphs import rows_of, traversals
-from spgraph.csgraph.kinds import GraphLike
+from spgraph.csgraph.kinds import GraphLike, flags
 
 
 def connected_components(

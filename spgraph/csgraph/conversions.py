@@ -10,8 +10,7 @@ import scipy.sparse
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.containers.storage.compressed import ascends, check_other, checked
-from spgraph.containers.storage.numbers import flags
-from spgraph.csgraph.kinds import is_gpu, is_sparse
+from spgraph.csgraph.kinds import flags, is_gpu, is_sparse
 from spgraph.semirings import binary
 
 # how numpy.ma.masked_values compares
@@ -82,7 +81,7 @@ def csgraph_masked_from_dense(
     """
     flags("csgraph_masked_from_dense", nan_null=nan_null, infinity_null=infinity_null, copy=copy)
     _refuse_gpu("csgraph_masked_from_dense: graph", graph)
-    graph = np.array(graph, copy=copy or None)
+    graph = np.array(graph, copy=True if copy else None)
     _square(graph)
     if null_value is not None:
         null_value = np.float64(null_value)

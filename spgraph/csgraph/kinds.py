@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
 from spgraph.containers.annotations import SparseArray
+from spgraph.containers.storage.numbers import is_integer
+from spgraph.errors import DomainMismatch
 
 # graphs in any form that SciPy accepts, and arrays and sparse matrices of CuPy
 GraphLike: TypeAlias = npt.ArrayLike | SparseArray
@@ -30,3 +33,15 @@ def is_gpu(csgraph: object) -> bool:
 def is_pydata(csgraph: object) -> bool:
     """Whether it is an array of the package `sparse`."""
     return type(csgraph).__module__.partition(".")[0] == "sparse"
+
+
+def flags(name: str, **given: object) -> None:
+    """DomainMismatch, a TypeError, unless each argument is a bool or, for programs written for
+    SciPy, the integer 0 or 1, of Python's or NumPy's.
+    """
+    for argument, value in given.items():
+        if isinstance(value, bool | np.bool_) or (is_integer(value) and value in (0, 1)):
+            continue
+        raise DomainMismatch(
+            f"{name}: {argument}: expected True or False, or 1 or 0, got {value!r}"
+        )

@@ -13,9 +13,8 @@ from spgraph.containers import Matrix
 from spgraph.containers.annotations import DType
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.containers.storage.compressed import checked
-from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.graphs import from_pydata, like
-from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
+from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 
 Function = Callable[[Array], Array]
 

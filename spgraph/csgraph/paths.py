@@ -10,11 +10,10 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.storage.arrays import Array, array_module
-from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph import composed
 from spgraph.csgraph.all_pairs import floyd_warshall
 from spgraph.csgraph.graphs import Rows, from_pydata, rows_of, traversals, vertices_of
-from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
+from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 from spgraph.csgraph.potentials import arrays_of, potentials
 
 

@@ -9,9 +9,8 @@ import numpy as np
 from spgraph.algorithms import minimum_spanning_tree as least_tree
 from spgraph.containers.annotations import SparseArray
 from spgraph.containers.storage.arrays import array_module
-from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.graphs import Rows, like, rows_of, traversals
-from spgraph.csgraph.kinds import GraphLike
+from spgraph.csgraph.kinds import GraphLike, flags
 
 
 def minimum_spanning_tree(csgraph: GraphLike, overwrite: bool = False) -> SparseArray:

@@ -12,9 +12,8 @@ from spgraph.algorithms import bfs
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import SparseArray
 from spgraph.containers.storage.arrays import Array, array_module, on_device, unpack_bits
-from spgraph.containers.storage.numbers import flags
 from spgraph.csgraph.graphs import NULL, Rows, from_pydata, like, rows_of, traversals
-from spgraph.csgraph.kinds import GraphLike, is_gpu, is_sparse
+from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 from spgraph.operations import ewise_add
 from spgraph.semirings import binary
 

@@ -37,6 +37,38 @@ def test_signatures(name: str) -> None:
     assert parameters(getattr(ours, name)) == parameters(getattr(theirs, name))
 
 
+FLAGS = [
+    (name, p.name)
+    for name in ours.__all__
+    if name[0].islower() and name not in delegated.DELEGATED
+    for p in inspect.signature(getattr(ours, name)).parameters.values()
+    if isinstance(p.default, bool)
+]
+BEFORE = np.array([[-9999, 0, 0, 1], [3, -9999, 0, 1], [-9999] * 4, [3, 0, 0, -9999]], np.int32)
+
+
+@pytest.mark.parametrize(("name", "flag"), FLAGS)
+def test_one_and_zero_are_flags_as_in_scipy(name: str, flag: str) -> None:
+    """Programs written for SciPy have them; values differ in each flag that changes any."""
+    given: dict[str, Any] = {"i_start": 0, "predecessors": BEFORE}
+    if name == "reconstruct_path":
+        given["predecessors"] = BEFORE[0]
+    needed = inspect.signature(getattr(theirs, name)).parameters
+    given = {key: value for key, value in given.items() if key in needed}
+    for number in (0, 1, np.int8(0), np.uint64(1)):
+        found = getattr(ours, name)(G.copy(), **given, **{flag: number})
+        expected = getattr(theirs, name)(G.copy(), **given, **{flag: bool(number)})
+        pairs = [(found, expected)]
+        if isinstance(expected, tuple):
+            assert len(found) == len(expected)
+            pairs = list(zip(found, expected, strict=True))
+        for mine, other in pairs:
+            assert type(mine) is type(other)
+            if scipy.sparse.issparse(other):
+                mine, other = mine.toarray(), other.toarray()
+            np.testing.assert_array_equal(mine, other)
+
+
 def test_the_table_of_what_is_scipys() -> None:
     for name, function in delegated.DELEGATED.items():
         assert function is getattr(theirs, name)

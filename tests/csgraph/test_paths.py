@@ -382,6 +382,6 @@ def test_a_truth_of_numpy_asks_for_predecessors() -> None:
     expected = ours.dijkstra(D, return_predecessors=True)
     found = ours.dijkstra(D, return_predecessors=np.True_)
     assert all(map(np.array_equal, found, expected))
-    for truth in (1, "yes", [0], object()):
+    for truth in (2, "yes", [0], object(), 1.0, np.array(1)):
         with pytest.raises(TypeError, match="dijkstra: return_predecessors: expected True or Fal"):
             ours.dijkstra(D, return_predecessors=truth)
