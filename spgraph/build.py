@@ -28,7 +28,7 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.casting import as_reals, check_wrapped, converted_exactly, storing
 from spgraph.containers.storage.chosen import distinct
-from spgraph.containers.storage.numbers import flags_or_none
+from spgraph.containers.storage.numbers import flags_or_none, is_integer
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function
@@ -205,18 +205,34 @@ def _operator(dup_op: BinaryLike | None) -> BinaryOp | None:
 
 def _ids(name: str, given: object, device: str | None) -> Array:
     """`given` as a 1-D array of non-negative integers on `device`."""
-    ids: Array = as_array(name, given)
+    try:
+        ids: Array = as_array(name, given)
+    except DomainMismatch:
+        _refuse_huge(name, given)
+        raise
     if ids.ndim != 1:
         raise DomainMismatch(f"{name}: expected 1 dimension, got {ids.ndim}")
     if ids.size == 0:
         ids = ids.astype(np.int64)
     if ids.dtype.kind not in "iu":
+        _refuse_huge(name, given)
         raise DomainMismatch(f"{name}: expected integers, got {ids.dtype}")
     if device is not None:
         ids = move(ids, check_device(device))
     if ids.size and int(ids.min()) < 0:
         raise IndexOutOfBound(f"{name}: expected indices >= 0, got {int(ids.min())}")
     return ids
+
+
+def _refuse_huge(name: str, given: object) -> None:
+    """IndexOutOfBound for a list of integers, of which NumPy makes floats or objects where int64
+    does not hold one of them.
+    """
+    if isinstance(given, list | tuple | np.ndarray) and all(map(is_integer, given)):
+        least, largest = min(given, default=0), max(given, default=0)
+        if least < 0:
+            raise IndexOutOfBound(f"{name}: expected indices >= 0, got {least}")
+        raise IndexOutOfBound(f"{name}: expected indices below 2**63 - 1, got {largest}")
 
 
 def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 
 import spgraph as sg
-from spgraph.errors import DomainMismatch
+from spgraph.errors import DomainMismatch, IndexOutOfBound
 
 DENSE = np.array([[0, 2.5, 0], [1, 0, 3]])
 
@@ -203,6 +203,29 @@ def test_sums_of_repeated_positions_do_not_wrap_around(dtype: str, n: int) -> No
             sg.Vector.from_coo(ids, values, dup_op=op)
     assert sg.Vector.from_coo(ids, values, dup_op="max")[0] == values[0]
     assert sg.Vector.from_coo(ids, values.astype(float), dup_op="plus")[0] == float(values[0]) + 2
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([2**70, 0], f"expected indices below 2.*63 - 1, got {2**70}"),
+        ([2**63, 0], f"expected indices below 2.*63 - 1, got {2**63}"),
+        ((2**64 - 1, 0), f"expected indices below 2.*63 - 1, got {2**64 - 1}"),
+        ([0, -(2**63) - 1], f"expected indices >= 0, got {-(2**63) - 1}"),
+        ([2**63, -1], "expected indices >= 0, got -1"),
+        (np.array([2**70, 0], object), f"expected indices below 2.*63 - 1, got {2**70}"),
+    ],
+)
+def test_indices_beyond_int64_are_named(ids: Any, message: str) -> None:
+    """NumPy makes floats or objects of them."""
+    with pytest.raises(IndexOutOfBound, match=f"rows: {message}"):
+        sg.Matrix.from_coo(ids, [0, 1], 1)
+    with pytest.raises(IndexOutOfBound, match=f"columns: {message}"):
+        sg.Matrix.from_coo([0, 1], ids, 1)
+    with pytest.raises(IndexOutOfBound, match=f"indices: {message}"):
+        sg.Vector.from_coo(ids, 1)
+    with pytest.raises(DomainMismatch, match="rows: expected integers, got float64"):
+        sg.Matrix.from_coo([2.0, 1], [0, 1], 1)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64"])
