@@ -149,11 +149,25 @@ def test_sparse_tensors_with_duplicates(torch: Any) -> None:
     assert sg.Matrix(row).toarray().tolist() == [[6, 5]]
 
 
+def test_sums_of_duplicates_do_not_wrap_around(torch: Any) -> None:
+    """PyTorch's own sums do."""
+    for dtype in (torch.int8, torch.uint8, torch.int32, torch.int64):
+        large = torch.iinfo(dtype).max
+        for ids, kind in (([[0, 0], [1, 1]], sg.Matrix), ([[1, 1]], sg.Vector)):
+            size = (2,) * len(ids)
+            near = torch.sparse_coo_tensor(ids, torch.tensor([large - 1, 1], dtype=dtype), size)
+            assert kind(near).sum() == large
+            tensor = torch.sparse_coo_tensor(ids, torch.tensor([large, 1], dtype=dtype), size)
+            with pytest.raises(OverflowError, match=r"expected numbers that u?int\d+ holds"):
+                kind(tensor)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda t: t.ones(3, dtype=t.bfloat16), "Vector: x: .* Tensor of torch.bfloat16: "),
         (lambda t: t.ones(3, requires_grad=True), "Vector: x: .*requires grad.*detach"),
+        (lambda t: t.ones(3, requires_grad=True).to_sparse(), "x: .*requires grad.*detach"),
         (lambda t: t.ones(3, dtype=t.float16), "dtype: expected bool"),
         (lambda t: t.ones(3, dtype=t.complex64), "dtype: expected bool"),
         (lambda t: t.ones(3, device="meta"), "Vector: x: .*meta"),

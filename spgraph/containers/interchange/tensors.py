@@ -141,8 +141,10 @@ def _coordinates_of(given: Any, ndim: int) -> tuple[Any, Array]:
     """(the positions along each dimension, the values)."""
     _check_dimensions(given, ndim)
     if is_sparse_tensor(given):
-        given = given.to_sparse_coo().coalesce()  # sums duplicates, as PyTorch means them
-        return as_array(NAME, given.indices()), as_array(NAME, given.values())
+        coo = given.to_sparse_coo()
+        # not those of coalesce(), whose integers wrap around; but _values() hides gradients
+        values = coo.coalesce().values() if coo.requires_grad else coo._values()
+        return as_array(NAME, coo._indices()), as_array(NAME, values)
     if type(given).__name__ != "BCOO":
         raise DomainMismatch(
             f"{NAME}: expected a BCOO or BCSR array of JAX, got {type(given).__name__}"
