@@ -81,16 +81,17 @@ TYPES: dict[str, click.ParamType] = {
 
 def summary(function: Callable[..., object]) -> str:
     """The first line of a docstring up to where it says what comes back: what is computed."""
-    first = " ".join(_paragraphs(function)[0].split())
+    first = " ".join(_paragraphs(function)[0].split()) or function.__name__
     return re.split(r"[:.](?: |$)", first)[0].replace("`", "")
 
 
 def explanation(function: Callable[..., object]) -> str:
     """The second paragraph of a docstring: what the result means."""
-    return " ".join(_paragraphs(function)[1].split()).replace("`", "")
+    return " ".join("".join(_paragraphs(function)[1:2]).split()).replace("`", "")
 
 
 def _paragraphs(function: Callable[..., object]) -> list[str]:
+    # `python -OO` leaves docstrings out: help has no texts then, and all else is the same
     return (inspect.getdoc(function) or "").split("\n\n")
 
 
@@ -118,7 +119,7 @@ def options(
     for name, parameter in inspect.signature(function).parameters.items():
         if name in without:
             continue
-        texts[name] = FILES.get(name) or _for_options(name, texts[name])
+        texts[name] = FILES.get(name) or _for_options(name, texts.get(name, ""))
         needed = parameter.default is parameter.empty
         if needed and default is None:
             found.append(click.Argument([name], type=_type(name, hints[name])))
@@ -136,7 +137,7 @@ def _for_options(name: str, text: str) -> str:
 
 def _option(name: str, default: Any, hint: Any, text: str) -> click.Option:
     word = f"--{name.replace('_', '-')}"
-    text = f"{text[0].upper()}{text[1:]}"
+    text = f"{text[:1].upper()}{text[1:]}"
     if default is True:
         word = f"{word}/--{OFF.get(name, f'no-{word[2:]}')}"
     plain = {"is_flag": True} if isinstance(default, bool) else {"type": _type(name, hint)}

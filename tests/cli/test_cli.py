@@ -352,6 +352,16 @@ def test_a_wrong_number_of_threads_is_one_line(graph: Path, words: list[str]) ->
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
+def test_python_without_docstrings_runs_every_command(graph: Path) -> None:
+    """`python -OO` leaves them out; help is made of them."""
+    for words in (["pagerank", str(graph)], ["generate", "grid", "--help"], ["--help"]):
+        done = subprocess.run(
+            [sys.executable, "-OO", "-m", "spgraph", *words], capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    assert "widest_path" in done.stdout
+
+
 def test_a_home_that_cannot_be_used_is_one_warning(graph: Path, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("not a folder")
     kept = ("SPGRAPH_CACHE_DIR", "XDG_CACHE_HOME")
