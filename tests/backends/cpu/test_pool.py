@@ -195,6 +195,42 @@ def test_every_thread_runs_the_kernel(kernels: Any, threads: int) -> None:
         assert z[:threads].tolist() == list(range(1, threads + 1)) and not z[threads:].any()
 
 
+def test_a_launch_does_not_wait_for_workers_that_have_not_come(
+    kernels: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller does their parts; when they come they find nothing to do."""
+    late: list[threading.Thread] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", lambda worker: late.append(worker))
+        z = np.zeros(3, np.int64)
+        pool.launch(kernels.number, 3, z)
+        assert z.tolist() == [1, 2, 3] and len(late) == 2
+        with pytest.raises(ZeroDivisionError, match="of one thread"):
+            pool.launch(kernels.fails, 3, 0, np.zeros(1, np.int64))
+    z[:] = 0
+    for worker in late:
+        worker.start()
+    time.sleep(0.05)
+    assert not z.any()
+    whole, real, flags = np.zeros(5, np.int64), np.zeros(1, np.float32), np.zeros(4, bool)
+    pool.launch(kernels.contend, 3, whole, real, flags)  # with a barrier: all of them are needed
+    assert whole.tolist() == [3000, 7, 3000, 3000, 3000]
+
+
+def test_a_worker_that_comes_late_touches_nothing_of_an_earlier_launch(kernels: Any) -> None:
+    chance = np.random.default_rng(1)
+    ended = []
+    for gap in chance.integers(0, 60, 3000).tolist():
+        z = np.zeros(3, np.int64)
+        pool.launch(kernels.number, 3, z)
+        assert z.tolist() == [1, 2, 3]
+        z[:] = 0  # from now on nobody writes to it
+        ended.append(z)
+        for _ in range(gap):
+            pass
+    assert not any(z.any() for z in ended)
+
+
 def test_more_threads_than_there_are(kernels: Any) -> None:
     with pytest.raises(RuntimeError, match="launch: expected at most 3 threads, got 4"):
         pool.launch(kernels.number, 4, np.zeros(4, np.int64))

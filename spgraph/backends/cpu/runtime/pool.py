@@ -7,7 +7,8 @@ compile, its OpenMP layer kills a forked child and its workqueue layer aborts un
 
 A launch is one call of machine code, which a signal cannot interrupt halfway: kernels/pool.py
 passes the work to waiting threads and waits until they have finished. They are Python threads,
-which exist on all systems; they do not hold the GIL while they wait or work.
+which exist on all systems; they do not hold the GIL while they wait or work. The caller does the
+parts of workers that have not come when it has done its own.
 
 On the main thread, a launch runs Python's signal handlers every 50 ms, when the kernel calls
 `barrier` or `poll`, and raises what they raise, so that Ctrl-C stops it.

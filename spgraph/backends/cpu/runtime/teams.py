@@ -28,8 +28,10 @@ from spgraph.backends.cpu.device.atomics import nanoseconds_now
 # caller's record, which stores an exception; the control block; addresses of `run` and
 # `wait_at_barrier`; the number of the thread
 STOP, NEXT, CALLER, CONTROL, RUN, WAIT_AT_BARRIER, THREAD = range(0, 56, 8)
-# of a worker: the number of tasks it got, whether it sleeps, whether it must end, what it raised
-WORK, ASLEEP, QUIT, RAISED = range(64, 96, 8)
+# of a worker: its part of a launch, whether it sleeps, what it raised
+WORK, ASLEEP, RAISED = range(64, 88, 8)
+# what WORK adds up: a part that nobody has begun; the worker must end
+OPEN, ENDED = 1, 2
 # whether a signal handler may be running; the exception that one raised, as by PyErr_Fetch
 CHECKING, TYPE, VALUE, TRACE = range(128, 160, 8)
 RECORD = 192  # bytes

@@ -3,7 +3,16 @@
 # workers `serve`. All arguments are addresses of words: see teams.py.
 #
 # A waiting thread spins for a short time, then sleeps until it is woken: the thread that it waits
-# for may need its processor. No preamble but the header.
+# for may need its processor.
+#
+# A worker may come late: on a machine with other work, or where the system has woken it on the
+# processor of the caller. Thread 0 does not wait for those that have not come when it has done its
+# own part: it does theirs, too, of which little is left where threads take chunks of the work by a
+# counter. In a kernel whose threads meet at a barrier all of them have come by then. Each part is
+# claimed by one atomic instruction, by its worker or by thread 0, so that a worker that finds its
+# part taken never looks at the arguments of the launch, which may have ended.
+#
+# No preamble but the header.
 
 from spgraph.backends.cpu.runtime.teams import (
     ARRIVED,
@@ -15,6 +24,7 @@ from spgraph.backends.cpu.runtime.teams import (
     CONTROL,
     DATA,
     DONE,
+    ENDED,
     EXCEPTION,
     FAILED,
     FUNCTION,
@@ -23,7 +33,7 @@ from spgraph.backends.cpu.runtime.teams import (
     LOCK,
     NEVER,
     NEXT,
-    QUIT,
+    OPEN,
     RAISED,
     RECORD,
     RECORDS,
@@ -95,10 +105,10 @@ def fail(control, code, exception):
 
 
 @inner
-def do_part(control, sync):
-    """Call the kernel on this thread."""
+def do_part(control, sync, thread):
+    """Call the kernel as thread number `thread`."""
     function, data = load(control + FUNCTION), load(control + DATA)
-    code = call(function, data, load(sync + THREAD), sync, sync + RAISED)
+    code = call(function, data, thread, sync, sync + RAISED)
     if code > 0:
         fail(control, code, load(sync + RAISED))
 
@@ -153,19 +163,34 @@ def unlock(control):
 
 
 @inner
-def wait_for_others(control, sync, threads):
-    """Wait until all other threads have left the kernel; True if a signal handler raised an
+def do_the_rest(control, sync, threads):
+    """Do the parts of the workers that have not come, on thread 0; returns how many have come."""
+    come = threads - 1
+    for thread in range(1, threads):
+        word = sync + thread * RECORD + WORK
+        if replace(word, OPEN, 0) or replace(word, OPEN + ENDED, ENDED):
+            come -= 1
+            if load(sync + STOP) == 0:
+                do_part(control, sync, thread)
+    return come
+
+
+@inner
+def wait_for_others(control, sync, others):
+    """Wait until so many other threads have left the kernel; True if a signal handler raised an
     exception meanwhile.
     """
     raised = False
     done = load(control + DONE)
-    while done != threads - 1 and not spin_while(control + DONE, done):
+    while done != others and not spin_while(control + DONE, done):
         done = load(control + DONE)
+    if done == others:
+        return raised
     sleeps = np.int64(0)
     store(control + ASLEEP_AT_DONE, 1)
     while True:
         done = load(control + DONE)
-        if done == threads - 1:
+        if done == others:
             return raised
         sleep_while(control + DONE, done, limit_of(sync, sleeps))
         sleeps += 1
@@ -196,11 +221,12 @@ def run(caller, function, data, threads, raised):
         store(sync + thread * RECORD + STOP, 0)
     for thread in range(1, threads):
         word = sync + thread * RECORD + WORK
-        add(word, 1)
+        add(word, OPEN)
         if load(word - WORK + ASLEEP) != 0:
             wake(word)
-    do_part(control, sync)
-    stopped = wait_for_others(control, sync, threads)
+    do_part(control, sync, 0)
+    come = do_the_rest(control, sync, threads)
+    stopped = wait_for_others(control, sync, come)
     store(caller + NEXT, load(sync + NEXT))
     code = load(control + CODE) if load(control + FAILED) != 0 else 0
     store(raised, load(control + EXCEPTION))
@@ -210,25 +236,25 @@ def run(caller, function, data, threads, raised):
 
 @inner
 def serve(sync):
-    """The loop of a worker: calls the function of each launch, until it must end. Called with 0, it
-    returns its address.
+    """The loop of a worker: does its part of each launch to which it comes in time, until it must
+    end. Called with 0, it returns its address.
     """
     if sync == 0:
         return own_address(1)
     control = load(sync + CONTROL)
-    served = np.int64(0)
     while True:
-        if spin_while(sync + WORK, served):
+        if spin_while(sync + WORK, 0):
             store(sync + ASLEEP, 1)
             sleeps = np.int64(0)
-            while load(sync + WORK) == served:
-                sleep_while(sync + WORK, served, limit_of(sync, sleeps))
+            while load(sync + WORK) == 0:
+                sleep_while(sync + WORK, 0, limit_of(sync, sleeps))
                 sleeps += 1
             store(sync + ASLEEP, 0)
-        if load(sync + QUIT) != 0:
+        if load(sync + WORK) >= ENDED:
             return 0
-        served += 1
-        do_part(control, sync)
+        if not replace(sync + WORK, OPEN, 0):
+            continue
+        do_part(control, sync, load(sync + THREAD))
         add(control + DONE, 1)
         if load(control + ASLEEP_AT_DONE) != 0:
             wake(control + DONE)
@@ -241,10 +267,9 @@ def end(control, threads):
         return own_address(2)
     stop_all(control)
     for thread in range(threads):
-        record = control + RECORDS + thread * RECORD
-        store(record + QUIT, 1)
-        add(record + WORK, 1)
-        wake(record + WORK)
+        word = control + RECORDS + thread * RECORD + WORK
+        add(word, ENDED)
+        wake(word)
     return 0
 
 
