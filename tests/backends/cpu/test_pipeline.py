@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numba
@@ -175,3 +177,36 @@ def test_statements_mean_what_they_mean_in_python(
         with pytest.raises(OverflowError, match="7"):
             run(array, table, flags, np.zeros(1, np.uint64), out)
     assert results[0] == results[1]
+
+
+DEFINITIONS = """
+import sys
+
+import numpy as np
+from spgraph.backends.cpu.runtime import cache, jit
+
+cache.folder = lambda: None
+TEXT = '''
+@inner
+def value(x):
+    return VALUE
+
+
+@kernel
+def run(array):
+    for k in range(array.size):
+        array[k] = value(array[k])
+'''
+array, others = np.array([0.5, 1.0]), "numba.np.arraymath"
+for number, (text, more) in enumerate({"math.sqrt(x * x)": False, "np.sinc(x)": True}.items()):
+    written = jit._HEADER + TEXT.replace("VALUE", text)
+    made = jit._make(f"spgraph_kernel_test_definitions_{number}", written)
+    made.run(array)
+    assert (others in sys.modules) == more
+assert np.array_equal(array, np.sinc([0.5, 1.0]))
+"""
+
+
+def test_kernels_take_in_what_they_need_of_numba() -> None:
+    """Few of its definitions; all where a text, such as a user's expression, needs more."""
+    subprocess.run([sys.executable, "-c", DEFINITIONS], check=True, timeout=120)
