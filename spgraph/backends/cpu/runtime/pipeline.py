@@ -14,15 +14,23 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Iterator
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from llvmlite import binding
 from numba import _dynfunc
 from numba.core import imputils, rewrites
 from numba.core.analysis import dead_branch_prune, rewrite_semantic_constants
+from numba.core.bytecode import ByteCode
 from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, Flags
 from numba.core.errors import NumbaError
+from numba.core.extending import _Intrinsic
+from numba.core.interpreter import (
+    Interpreter,
+    peep_hole_delete_with_exit,
+    peep_hole_fuse_dict_add_updates,
+)
 from numba.core.ir_utils import build_definitions, check_and_legalize_ir
 from numba.core.registry import cpu_target
 from numba.core.ssa import reconstruct_ssa
@@ -35,8 +43,9 @@ from numba.core.typed_passes import (
     PreLowerStripPhis,
 )
 from numba.core.typing import signature
-from numba.core.untyped_passes import FixupArgs, TranslateByteCode
+from numba.core.untyped_passes import FixupArgs
 
+from spgraph.backends.cpu.runtime import teams
 from spgraph.backends.cpu.runtime.lowering import CHOICES, KernelLowering, types
 
 # that of all flags: Numba computes it from the names of the options
@@ -71,7 +80,7 @@ class KernelCompiler(CompilerBase):
         """
         state = self.state
         with ConfigStack().enter(_fixed(state.flags)):
-            TranslateByteCode().run_pass(state)
+            state.func_ir = _Interpreter(state.func_id).interpret(ByteCode(state.func_id))
             FixupArgs().run_pass(state)
             _simplify(state)
             with _remembering(state.typingctx, state.targetctx):
@@ -110,6 +119,15 @@ class InnerCompiler(KernelCompiler):
         state["cr"] = made._replace(cfunc=entry)
 
 
+class _Interpreter(Interpreter):
+    """Numba's, for texts without `with` and dictionaries."""
+
+    def post_process(self, peepholes: list[Any], func_ir: Any) -> Any:
+        """Without looking through all variables for what is left of those."""
+        of_others = peep_hole_delete_with_exit, peep_hole_fuse_dict_add_updates
+        return super().post_process([each for each in peepholes if each not in of_others], func_ir)
+
+
 def _simplify(state: Any) -> None:
     """Branches that constants decide are pruned, twice: before variables are told apart by their
     assignments, and with what that tells.
@@ -117,10 +135,23 @@ def _simplify(state: Any) -> None:
     state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
     rewrite_semantic_constants(state.func_ir, state.args)
     dead_branch_prune(state.func_ir, state.args)
-    rewrites.rewrite_registry.apply("before-inference", state)
+    _rewrite(state)
     state.func_ir = reconstruct_ssa(state.func_ir)
     _define(state.func_ir)
     dead_branch_prune(state.func_ir, state.args)
+
+
+def _rewrite(state: Any) -> None:
+    """Numba's rules for statements with constants, where they match. Its own function then finds
+    the lives of all variables, too.
+    """
+    blocks = state.func_ir.blocks
+    for rule in rewrites.rewrite_registry.rewrites["before-inference"]:
+        rewriting = rule(state)
+        for key in blocks:
+            while rewriting.match(state.func_ir, blocks[key], state.typemap, state.calltypes):
+                blocks[key] = rewriting.apply()
+    state.func_ir.blocks = canonicalize_cfg(blocks)
 
 
 def _lowering(state: Any) -> NativeLowering:
@@ -144,6 +175,8 @@ def _define(function: Any) -> None:
 # --- what Numba would find again ------------------------------------------------------------------
 
 
+# which are no functions of cffi's: Numba imports that to ask it for each operator
+_KNOWN = (ModuleType, BuiltinFunctionType, _Intrinsic)
 # few: functions differ in whether they count references, and have wrappers
 _made_fixed: list[_FixedFlags] = []
 
@@ -183,11 +216,18 @@ def _remembering(typing: Any, target: Any) -> Iterator[None]:
             found[asked] = resolve(function, arguments, named)
         return found[asked]
 
+    resolve_value = typing.resolve_value_type
+
+    def resolve_known(value: Any) -> Any:
+        known = typing._get_global_type(value) if isinstance(value, _KNOWN) else None
+        return resolve_value(value) if known is None else known
+
     typing.resolve_function_type = resolve_once
+    typing.resolve_value_type = resolve_known
     try:
         yield
     finally:
-        del typing.resolve_function_type
+        del typing.resolve_function_type, typing.resolve_value_type
 
 
 def _choice(function: Any, arguments: Any) -> Any:
@@ -215,6 +255,7 @@ def refreshing_if_new() -> Iterator[None]:
     if "refresh" in vars(target):
         yield
         return
+    typing.load_additional_registries = functools.partial(_load_types, typing)
     target.load_additional_registries = functools.partial(_load_functions, target)
     running, known = False, dict.fromkeys((typing, target), -1)
 
@@ -237,7 +278,15 @@ def refreshing_if_new() -> Iterator[None]:
     finally:
         for context in known:
             del context.refresh
-        vars(target).pop("load_additional_registries", None)
+            vars(context).pop("load_additional_registries", None)
+
+
+def _load_types(typing: Any) -> None:
+    """What functions of numbers and arrays give. Numba also imports cffi, for its functions."""
+    from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
+
+    for part in (cmathdecl, enumdecl, mathdecl, npydecl):
+        typing.install_registry(part.registry)
 
 
 def _load_functions(target: Any) -> None:
@@ -268,11 +317,13 @@ def _load_functions(target: Any) -> None:
 
 def _take_in_all() -> bool:
     """All that Numba takes in for functions of its users; False if that has been done already."""
-    target = cpu_target.target_context
+    typing, target = cpu_target.typing_context, cpu_target.target_context
     if "load_additional_registries" not in vars(target):
         return False
-    del target.load_additional_registries
-    type(target).refresh(target)
+    for context in (typing, target):
+        del context.load_additional_registries
+    for context in (target, typing):
+        type(context).refresh(context)
     return True
 
 
@@ -326,6 +377,13 @@ class _InnerLibrary(_Library):
 
 class _KernelLibrary(_Library):
     """A kernel with all that it calls."""
+
+    def _optimize_final_module(self) -> None:
+        """With what all its parts had of the functions in `teams.py` as one of the kernel's own."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.name.startswith(teams.PREFIX):
+                function.linkage = "internal"
+        super()._optimize_final_module()
 
     def finalize(self) -> None:
         """Machine code, of the functions that called ones call as well."""

@@ -319,6 +319,8 @@ def _part(kernel: ir.Function, kept: ir.PointerType, module: ir.Module) -> ir.Fu
 
 # --- functions that are part of every kernel's machine code ---------------------------------------
 
+PREFIX = "spgraph_"  # of their names
+
 
 def _helper(
     module: ir.Module, name: str, arguments: int
@@ -326,12 +328,12 @@ def _helper(
     """(a function of `arguments` words that returns whether to stop, its builder, or None if the
     module has the function already).
     """
-    name = f"spgraph_{name}"
+    name = PREFIX + name
     if name in module.globals:
         return module.globals[name], None
     kind = ir.FunctionType(ir.IntType(1), [_WORD] * arguments)
     function = ir.Function(module, kind, name)
-    function.linkage = "internal"
+    function.linkage = "linkonce_odr"  # one in a kernel, of all parts that have it
     function.attributes.add("noinline")
     return function, ir.IRBuilder(function.append_basic_block())
 
