@@ -48,6 +48,7 @@ def test_max_depth(direction: str, max_depth: int, device: str) -> None:
 
 # for searches by marks after the first level
 MARKING = {"LONG": 1, "WORTH_MARKING": 0, "UNEVEN_LEVELS": 1 << 20, "UNEVEN_PARENTS": 1 << 20}
+MARKING["WORTH_COMPILING"] = 0
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -90,6 +91,30 @@ def test_long_searches_mark_vertices(case: str, monkeypatch: pytest.MonkeyPatch)
         for max_depth in (2, 3, 4, None):
             check_search(name, case, max_depth=max_depth)
     assert len(runs) > 10
+
+
+def test_a_first_long_search_does_not_wait_for_the_kernel_of_marks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Levels and parents are the same without marks; the next search of the matrix compiles it."""
+    from spgraph.backends.cpu.search import search as module
+
+    runs, run_marked = [], module._run_marked
+
+    def counted(*given: Any) -> None:
+        runs.append(given)
+        run_marked(*given)
+
+    monkeypatch.setattr(module, "_run_marked", counted)
+    for name, value in {**MARKING, "WORTH_COMPILING": 1 << 60, "LONG": 3}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
+    path = sg.generators.grid(1, 50)
+    found = [sg.bfs(path, 20) for _ in range(3)]
+    assert len(runs) == 2
+    for levels, parents in found:
+        assert levels.to_numpy().tolist() == [abs(v - 20) for v in range(50)]
+        assert parents.to_numpy().tolist() == [v + (v < 20) - (v > 20) for v in range(50)]
 
 
 # what a graph of very many edges has; each case is two searches to compile

@@ -21,7 +21,8 @@ PARTS = {
     "search_marked": ("search_common",),
 }
 # as in kernels/search.py and search_common.py
-STATE, DEPTH, VISITED, LEAVE, MORE, BEGUN, STAGE = 64, 48, 52, 54, 55, 56, 256
+STATE, DEPTH, OPEN_EDGES, VISITED, STAGE = 64, 48, 50, 52, 256
+LEAVE, MORE, BEGUN, UNMARKED = 54, 55, 56, 57
 MARK = 2
 # frontier edges below which one thread is faster than several with barriers
 ALONE = 65536
@@ -33,6 +34,9 @@ WORTH_MARKING = 1 << 17
 # before it: on a path none does, in a whole grid one of eight. Marks save parents more than levels:
 # nobody looks up the level of a neighbour that is visited.
 UNEVEN_LEVELS, UNEVEN_PARENTS = 4, 32
+# edges that must be left for a matrix's first such search to compile that kernel: marks spare about
+# 3 ns an edge, compiling takes a third of a second
+WORTH_COMPILING = 1 << 27
 # vertices of a queue that a thread takes at a time: neighbours in the queue have common neighbours
 VERTICES = 1024
 # the edges of a vertex with more edges than this are divided among all threads
@@ -89,10 +93,11 @@ def search(
     state, rows = work.state, NO_ROWS
     way = DIRECTIONS["push" if T is None else direction]
     given = (*graph, level, value, visited, start._indices, values, *work, way, max_depth)
-    _run(meant, threads, given, rows)
+    kept = A._derived["search"]
+    _run(meant, threads, given, rows, kept)
     if trace:  # the first run counts the levels, the second records them
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
-        _run(meant, threads, given, rows)
+        _run(meant, threads, given, rows, kept)
     num_visited = int(state[VISITED])
     memory.keep(_unused, (n, threads, indices.dtype), work, n)
     bits = None if num_visited == n else visited
@@ -104,11 +109,17 @@ def search(
     return levels, found, rows if trace else None
 
 
-def _run(meant: tuple[Any, ...], threads: int, given: tuple[Any, ...], rows: np.ndarray) -> None:
+def _run(
+    meant: tuple[Any, ...],
+    threads: int,
+    given: tuple[Any, ...],
+    rows: np.ndarray,
+    kept: dict[Any, Any],
+) -> None:
     """One thread, and all of them from the first level on that is worth sharing."""
     state, used = given[-3], 1
     kernel = jit.module("search", program("search", *meant)).search
-    state[BEGUN] = 0
+    state[BEGUN] = state[UNMARKED] = 0
     while True:
         state[LEAVE], state[MORE] = used < threads, 0
         pool.launch(kernel, used, *given, rows)
@@ -117,20 +128,22 @@ def _run(meant: tuple[Any, ...], threads: int, given: tuple[Any, ...], rows: np.
         used = threads
         if state[MORE] == MARK:
             state[LEAVE], used = threads > 1, 1
-            _run_marked(meant, given, rows)
+            bitmaps = given[-6]
+            bitmaps.fill(0)  # as whoever goes on with the search expects them
+            marked = jit.module("search_marked", program("search_marked", *meant)).search_marked
+            if marked.overloads or "long" in kept or state[OPEN_EDGES] >= WORTH_COMPILING:
+                _run_marked(marked, given, rows)
+            else:
+                kept["long"], state[UNMARKED] = True, 1
 
 
-def _run_marked(meant: tuple[Any, ...], given: tuple[Any, ...], rows: np.ndarray) -> None:
+def _run_marked(kernel: Any, given: tuple[Any, ...], rows: np.ndarray) -> None:
     """Levels of a long search by one thread. It is a kernel of its own, because most searches need
-    not wait for its compilation.
+    not wait for its compilation: one that is the first of its matrix does without.
     """
-    indptr, indices, *_, symmetric, _, level, value, visited, _, _, bitmaps, queues, _, state = (
-        given[:-2]
-    )
-    bitmaps.fill(0)  # as whoever goes on with the search expects them
+    indptr, indices, *_, symmetric, _, level, value, visited, _, _, _, queues, _, state = given[:-2]
     marks = np.empty(32 * visited.size, UINT8)
     found = (indptr, indices, symmetric, level, value, visited, queues, marks, state)
-    kernel = jit.module("search_marked", program("search_marked", *meant)).search_marked
     pool.launch(kernel, 1, *found, *given[-2:], rows)
 
 

@@ -8,8 +8,9 @@ COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
 # what thread 0 reports after levels that it ran alone, and at the end; TURN: which queue is next
 DEPTH, LEFT, OPEN_EDGES, TURN, VISITED, FINDABLE = 48, 49, 50, 51, 52, 53
 # whether to leave levels that are worth sharing to another launch; what another launch is to do:
-# nothing, share levels, or mark vertices; whether this launch goes on from an earlier one
-LEAVE, MORE, BEGUN = 54, 55, 56
+# nothing, share levels, or mark vertices; whether this launch goes on from an earlier one; whether
+# no vertices are to be marked
+LEAVE, MORE, BEGUN, UNMARKED = 54, 55, 56, 57
 SHARE, MARK = 1, 2
 # cost of converting a bitmap to a queue, in edges of the frontier
 TO_QUEUE = 4096

@@ -67,7 +67,8 @@ def push_alone(threads, sync, graph, out, queues, state, direction, max_depth, t
         ):
             break
         marks_pay = open_edges >= WORTH_MARKING and UNEVEN * uneven >= followed
-        if levels >= LONG and marks_pay and (not VALUES or (LEAST_ID and graph.symmetric)):
+        marks_pay = marks_pay and levels >= LONG and state[UNMARKED] == 0
+        if marks_pay and (not VALUES or (LEAST_ID and graph.symmetric)):
             state[MORE] = MARK
             break
     state[COUNT], state[EDGES], state[TURN] = count, edges, turn
