@@ -51,12 +51,12 @@ soak: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	for file in $(CUDA_SOURCES); do $(BIN)/clang-format --dry-run -Werror $$file || exit 1; done
+	$(BIN)/clang-format --dry-run -Werror $(CUDA_SOURCES)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
-	for file in $(CUDA_SOURCES); do $(BIN)/clang-format -i $$file || exit 1; done
+	$(BIN)/clang-format -i $(CUDA_SOURCES)
 	$(BIN)/nbstripout notebooks/*.ipynb
 
 typecheck: $(VENV)/.dev
