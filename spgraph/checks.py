@@ -27,6 +27,8 @@ SQUARE = "; built by from_coo with nrows= and ncols=, a graph's matrix is square
 
 def matrix(name: str, A: MatrixLike, argument: str = "A") -> Matrix:
     """A as a Matrix."""
+    if isinstance(A, Matrix):
+        return A
     try:
         return as_matrix(A, argument)
     except DomainMismatch as error:

@@ -34,9 +34,11 @@ def backend(device: Device) -> ModuleType:
     """The backend, a module, for `device`: a name, or the Placement of distributed containers. Of a
     Matrix in host memory that is the part of the GPU's backend that streams.
     """
+    if type(device) is str:
+        return backends.module_of(device)
     if type(device) is StreamedTo:
         return backends.module_of(f"{device.partition(':')[0]}.streamed")
-    return backends.module_of(device) if isinstance(device, str) else _distributed()
+    return _distributed()
 
 
 @functools.cache

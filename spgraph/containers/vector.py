@@ -296,13 +296,12 @@ class Vector(
         """The same entries in the storage that their density asks for: full when complete, sparse
         below 1 in 32.
         """
-        if self.nvals == self.size:
-            return (
-                self
-                if self._bits is None and self._indices is None
-                else Vector._of(self.size, self.to_bitmap()._values)
-            )
-        return self.to_sparse() if self.nvals * 32 < self.size else self.to_bitmap()
+        nvals, size = self.nvals, self.size
+        if nvals == size:
+            if self._bits is None and self._indices is None:
+                return self
+            return Vector._of(size, self.to_bitmap()._values)
+        return self.to_sparse() if nvals * 32 < size else self.to_bitmap()
 
     # --- copies -----------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ def mxv(
     >>> sg.mxv(A, np.array([10.0, 100.0]), min_plus)
     array([ 11., 103.])
     """
-    if is_array(u):
+    if not isinstance(u, Vector) and is_array(u):
         written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
         return arrays.product("mxv", A, u, semiring, fill, written, False, direction)
     _no_fill("mxv", fill)
@@ -174,7 +174,7 @@ def vxm(
     >>> sg.vxm(sg.Vector.from_coo([0], True, size=3), A, any_pair).to_coo()[0].tolist()
     [1, 2]
     """
-    if is_array(u):
+    if not isinstance(u, Vector) and is_array(u):
         written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
         return arrays.product("vxm", A, u, semiring, fill, written, True, direction)
     _no_fill("vxm", fill)
@@ -276,7 +276,7 @@ def mxm(
     >>> sg.mxm(A, np.array([[1.0, 8], [5, 6], [7, 3], [2, 4]]), "min_plus").tolist()
     [[6.0, 4.0], [2.0, 4.0], [2.0, 5.0], [6.0, 4.0]]
     """
-    if is_array(B) or is_array(A):
+    if not (isinstance(A, Matrix) and isinstance(B, Matrix)) and (is_array(B) or is_array(A)):
         left = not is_array(B)
         written = {"mask": mask, "accum": accum, "replace": replace, "out": out}
         matrix, array = (B, A) if left else (A, B)

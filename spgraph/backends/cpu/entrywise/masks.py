@@ -8,6 +8,7 @@ from spgraph.containers import Mask, Vector
 from spgraph.containers.storage.arrays import pack_bits, words
 
 NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
+NO_MASK = np.empty(0, np.uint32), NOT_INVERTED
 
 
 def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
@@ -16,7 +17,7 @@ def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
     The structural mask of a bitmap is not copied.
     """
     if mask is None:
-        return np.empty(0, np.uint32), NOT_INVERTED
+        return NO_MASK
     invert = INVERTED if mask.complement else NOT_INVERTED
     v = mask.parent
     assert isinstance(v, Vector)

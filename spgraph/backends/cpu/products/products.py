@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from types import ModuleType
+
 import numpy as np
 
 from spgraph.backends.cpu.entrywise.masks import mask_words
@@ -13,24 +16,34 @@ from spgraph.semirings import TypedSemiring
 # push uses a hash table if the products are fewer than 1 / FEW of the positions of the result
 FEW = 16
 NO_BITS = np.empty(0, np.uint32)
+UINT32, INT64 = np.dtype(np.uint32), np.dtype(np.int64)
 
 
 def pull(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
     """t[i] = sum over k of A[i, k] * u[k] (flip: u[k] * A[i, k]) for the i that the mask allows."""
-    u = u.to_bitmap()
-    full, masked = u._bits is None, mask is not None
-    text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=masked, FULL=full)
-    kernel = jit.module("pull", text).pull
-    z_bits, z = memory.zeros(words(A.nrows), np.uint32), memory.zeros(A.nrows, semiring.dtype)
+    u, n = u.to_bitmap(), A.nrows
+    bits = u._bits
+    kernel = _pulling(semiring, A.iso, flip, mask is not None, bits is None).pull
+    z_bits, z = memory.zeros(words(n), UINT32), memory.zeros(n, semiring.dtype)
     edges, chunks = A.nvals, 1
     threads = pool.threads_for(edges)
     if threads > 1 or edges >= 2 * pool.PIECE:
         chunks = max(16 * threads if threads > 1 else 1, edges // pool.PIECE)
         chunks = min(chunks, max(1, z_bits.size))
-    given = (A._indptr, A._indices, A._values, NO_BITS if full else u._bits, u._values)
-    ticket = np.zeros(1, np.int64)
+    given = (A._indptr, A._indices, A._values, NO_BITS if bits is None else bits, u._values)
+    ticket = np.zeros(2, INT64)
     pool.launch(kernel, threads, *given, *mask_words(mask), chunks, ticket, z_bits, z)
-    return Vector._of(A.nrows, z, bits=z_bits)._conform()
+    nvals = int(ticket[1])
+    return Vector._of(n, z, bits=None if nvals == n else z_bits, nvals=nvals)._conform()
+
+
+@functools.lru_cache(maxsize=1024)
+def _pulling(
+    semiring: TypedSemiring, iso: bool, flip: bool, masked: bool, full: bool
+) -> ModuleType:
+    """The kernel of `pull`."""
+    text = preamble.semiring(semiring, ISO=iso, FLIP=flip, MASKED=masked, FULL=full)
+    return jit.module("pull", text)
 
 
 def prepare(A: Matrix) -> None:

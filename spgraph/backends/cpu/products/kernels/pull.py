@@ -1,5 +1,6 @@
 # Row by row: z[i] = the sum of the products of the entries of row i and of u, for the rows that the
-# mask allows. Preamble: multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, ISO, FLIP, MASKED, FULL.
+# mask allows. `ticket` counts the chunks that were taken, and the entries of z. Preamble: multiply,
+# add, IDENTITY, TERMINAL, TERMINAL_VALUE, ISO, FLIP, MASKED, FULL.
 
 
 @inner
@@ -23,6 +24,7 @@ def pull(
 ):
     rows = z.size
     steps = np.int64(indptr[rows]) + rows
+    entries = 0
     while True:
         # chunks of about equal numbers of entries, taken dynamically: masks and early exits make
         # the work uneven
@@ -72,6 +74,8 @@ def pull(
                     if TERMINAL == 2 and sum_ == TERMINAL_VALUE:
                         break
                 if hit:
+                    entries += 1
                     found |= bit
                     z[i] = sum_
             z_bits[w] = found
+    atomic_add(ticket, 1, entries)
