@@ -21,7 +21,7 @@ from spgraph.containers.storage.arrays import (
     on_its_device,
     pack_bits,
 )
-from spgraph.containers.storage.casting import differs, held_number
+from spgraph.containers.storage.casting import differs, held_number, one_number
 from spgraph.containers.storage.device_memory import sent
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.containers.storage.values import value_dtype
@@ -68,11 +68,13 @@ class VectorConstruction:
         check_position(index, size)
         if not isinstance(device, str):
             return device.unit(int(index), value, size=size, dtype=dtype)
-        kind, dtype = index_dtype(size), value_dtype(dtype)
         # what every search from a vertex begins with; a list of scalars would take three times as
         # long to convert
-        values, indices = np.empty(1, dtype), np.empty(1, kind)
-        values[0], indices[0] = held_number("value", value, dtype), index
+        values, indices = (
+            one_number("value", value, value_dtype(dtype)),
+            np.empty(1, index_dtype(size)),
+        )
+        indices[0] = index
         if device == "cpu":
             return cls._of(size, values, indices=indices)
         from spgraph.containers.storage.one_entry import one_entry

@@ -11,7 +11,7 @@ import numpy as np
 from spgraph import checks
 from spgraph import direction as directions
 from spgraph.containers import Matrix, MatrixLike, Vector
-from spgraph.containers.annotations import Direction, SemiringLike
+from spgraph.containers.annotations import Device, Direction, SemiringLike
 from spgraph.containers.storage.arrays import array_module, index_dtype
 from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.errors import DomainMismatch
@@ -83,16 +83,33 @@ def search(
     ([0, 1, 1, 2], [1, 1, 1, 2])
     """
     flags("search", trace=trace)
-    A, plan = _checked(A, start, semiring, direction)
+    A, start = operands("search", A, "start", start)
+    return settled(A, start, checks.semiring("search", semiring), direction, max_depth, trace)
+
+
+def settled(
+    A: Matrix,
+    start: Vector,
+    ring: Semiring,
+    direction: Direction = "auto",
+    max_depth: int | None = None,
+    trace: bool = False,
+) -> Search:
+    """`search` for an algorithm that has checked A and `trace`, and made a `start` that fits."""
+    checks.direction("search", direction)
+    plan = _plan(ring, start.dtype, A.dtype, A.index_dtype)
+    if plan.converts:
+        check_stored("search", start, plan.typed.dtype)
     depth, trace = _max_depth(max_depth, A), bool(trace)  # kernels' texts have it as a constant
     if start.nvals == 0:
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
         nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None
         return Search(empty, nothing, [] if trace else None)
-    fused = getattr(backend(A.device), "search", composed_search)
+    device = A.device
+    fused = getattr(backend(device), "search", composed_search)
     typed = plan.typed if plan.values else None
     given = (start, typed, plan.first, direction, depth, trace)
-    found = fused(A, A._T if _pulls(A, direction, plan.first) else None, *given)
+    found = fused(A, A._T if _pulls(A, device, direction, plan.first) else None, *given)
     if found is None:  # not of this Matrix, in host memory
         found = composed_search(A, A._T if direction == "pull" else None, *given)
     level, value, rows = found
@@ -158,28 +175,17 @@ class _Plan(NamedTuple):
     typed: TypedSemiring
     values: bool  # whether there is anything to know beside the levels
     first: bool  # whether the first product of a row of in-edges is the sum
+    converts: bool  # whether values of the start become ones of another type
 
 
 def operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix, Vector]:
     """A as a square Matrix, and x, checked to be a Vector of its size on its device."""
     A, x = checks.square(name, A), checks.vector(name, argument, x)
-    checks.same_size(name, f"{argument}.size", x.size, "A.nrows", A.nrows)
+    if x.size != A.nrows:
+        checks.same_size(name, f"{argument}.size", x.size, "A.nrows", A.nrows)
     if A.device is not x.device:  # the same string, most of the time
         checks.same_device(name, **{"A": A, argument: x})
     return A, x
-
-
-def _checked(
-    A: MatrixLike, start: Vector, semiring: SemiringLike, direction: Direction
-) -> tuple[Matrix, _Plan]:
-    A, start = operands("search", A, "start", start)
-    checks.direction("search", direction)
-    ring = checks.semiring("search", semiring)
-    plan = _plan(ring, start.dtype, A.dtype, A.index_dtype)
-    kind = plan.typed.dtype
-    if start.dtype != kind and plan.values and kind.kind != "b":  # whose operands are truths
-        check_stored("search", start, kind)
-    return A, plan
 
 
 @functools.lru_cache(maxsize=1024)
@@ -206,10 +212,13 @@ def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -
     ids = (binary.secondi, binary.firstj)
     least_id = ring.monoid == monoids.min and ring.multiply in ids
     takes_any = ring.monoid == monoids.any
-    return _Plan(typed, not (takes_any and ring.multiply == binary.pair), takes_any or least_id)
+    values = not (takes_any and ring.multiply == binary.pair)
+    # operands of truths are not converted
+    converts = values and start != typed.dtype and typed.dtype.kind != "b"
+    return _Plan(typed, values, takes_any or least_id, converts)
 
 
-def _pulls(A: Matrix, direction: str, first: bool) -> bool:
+def _pulls(A: Matrix, device: Device, direction: str, first: bool) -> bool:
     """Whether A's transpose is used: for a Matrix that lives for this call alone it does not pay to
     make one, for few edges on the CPU neither, nor for one in host memory, where besides a vertex
     has to find what it looks for in its `first` hit: else a search that pushes, which reads each
@@ -217,11 +226,11 @@ def _pulls(A: Matrix, direction: str, first: bool) -> bool:
     """
     if direction != "auto":
         return direction == "pull"
-    if is_streamed(A):
-        return first and A.has_transpose
     if A.has_transpose:
-        return True
-    return not A._transient and (A.device != "cpu" or A.nvals >= TRANSPOSE_FROM)
+        return first or not is_streamed(A)
+    if is_streamed(A):
+        return False
+    return not A._transient and (device != "cpu" or A.nvals >= TRANSPOSE_FROM)
 
 
 def _max_depth(max_depth: int | None, A: Matrix) -> int:

@@ -61,7 +61,7 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pool, "threads_for", lambda work: threads)
     for name, value in {"ALONE": 8, "VERTICES": 4, "HEAVY": 20, **MARKING}.items():
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
+    monkeypatch.setattr(module, "_kernels", module._kernels.__wrapped__)  # without its cache
     pool.close()
     try:
         for name in GRAPHS:
@@ -86,7 +86,7 @@ def test_long_searches_mark_vertices(case: str, monkeypatch: pytest.MonkeyPatch)
     for name, value in MARKING.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module, "_run_marked", counted)
-    monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
+    monkeypatch.setattr(module, "_kernels", module._kernels.__wrapped__)  # without its cache
     for name in GRAPHS:
         for max_depth in (2, 3, 4, None):
             check_search(name, case, max_depth=max_depth)
@@ -162,16 +162,16 @@ def test_fused_equals_composed(name: str, case: str, device: str) -> None:
 def test_graphs_of_all_types_of_values_share_a_compiled_kernel(
     ring: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spgraph.backends.cpu.runtime import jit
+    from spgraph.backends.cpu.search import search as module
 
     found = []
 
-    def module(stem: str, preamble: str) -> Any:
-        found.append(original(stem, preamble))
+    def kernels(*meant: Any) -> Any:
+        found.append(original(*meant))
         return found[-1]
 
-    original = jit.module
-    monkeypatch.setattr(jit, "module", module)
+    original = module._kernels
+    monkeypatch.setattr(module, "_kernels", kernels)
     A = matrix("sparse directed")
     start = sg.Vector.unit(1, 1, size=A.nrows, dtype=A.index_dtype)
     first = search(A, start, ring)

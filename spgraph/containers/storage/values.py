@@ -114,7 +114,7 @@ class VectorValues(VectorParts):
         >>> sg.Vector.from_dense([3, 1, 2])._value_range()
         (1, 3)
         """
-        return extent_of(self.to_sparse()._values if self.storage == "bitmap" else self._values)
+        return extent_of(self._values if self._bits is None else self.to_sparse()._values)
 
 
 class MatrixValues(MatrixParts):
@@ -347,7 +347,7 @@ def check_casting(values: np.dtype, dtype: DType, casting: Casting) -> bool:
 
 def value_dtype(dtype: DType) -> np.dtype:
     """The NumPy type of a GraphBLAS domain; DomainMismatch for any other."""
-    kind = np.dtype(dtype)
+    kind = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
     if kind in DOMAINS:
         return kind
     if kind.kind not in "biuf" or kind.itemsize > 8 or kind == np.float16:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,19 +78,19 @@ def search(
     its value. If products do not use the values of A, one compiled kernel serves all their types.
     """
     start = start.to_sparse()
-    n, indices = A.nrows, A._indices
+    n, ids = A.nrows, A._indices.dtype
     pattern = None if semiring is None else semiring.of_pattern
     plain = semiring is None or pattern is not None  # whether products do not use A's values
     graph = _graph(A, T, plain)
     meant = (pattern if plain else semiring, first, plain or A.iso, trace)
-    threads = pool.threads_for(indices.size)
-    values = start._values
-    kind = semiring.dtype if semiring else UINT8
+    threads = pool.threads_for(A._indices.size)
+    values, kind = start._values, UINT8 if semiring is None else semiring.dtype
     if values.dtype is not kind:
         values = values.astype(kind, copy=False)
     level, visited = np.empty(n, index_dtype(n)), np.empty(words(n), UINT32)
-    value = np.empty(n if semiring else 1, kind)
-    work = _workspace(n, threads, indices.dtype)
+    value = np.empty(1 if semiring is None else n, kind)
+    fits = (n, threads, ids)
+    work = memory.take(_unused, fits) or _workspace(*fits)
     state, rows = work.state, NO_ROWS
     way = DIRECTIONS["push" if T is None else direction]
     given = (*graph, level, value, visited, start._indices, values, *work, way, max_depth)
@@ -99,10 +100,9 @@ def search(
         rows = np.zeros((int(state[DEPTH]), 4), np.int64)
         _run(meant, threads, given, rows, kept)
     num_visited = int(state[VISITED])
-    memory.keep(_unused, (n, threads, indices.dtype), work, n)
+    memory.keep(_unused, fits, work, n)
     bits = None if num_visited == n else visited
-    levels = Vector._of(n, level, bits=bits, nvals=num_visited)
-    found = None
+    levels, found = Vector._of(n, level, bits=bits, nvals=num_visited), None
     if semiring is not None:
         bits = None if bits is None else bits.copy()
         found = Vector._of(n, value, bits=bits, nvals=num_visited)
@@ -118,7 +118,7 @@ def _run(
 ) -> None:
     """One thread, and all of them from the first level on that is worth sharing."""
     state, used = given[-3], 1
-    kernel = jit.module("search", program("search", *meant)).search
+    kernel = _kernels("search", *meant).search
     state[BEGUN] = state[UNMARKED] = 0
     while True:
         state[LEAVE], state[MORE] = used < threads, 0
@@ -130,7 +130,7 @@ def _run(
             state[LEAVE], used = threads > 1, 1
             bitmaps = given[-6]
             bitmaps.fill(0)  # as whoever goes on with the search expects them
-            marked = jit.module("search_marked", program("search_marked", *meant)).search_marked
+            marked = _kernels("search_marked", *meant).search_marked
             if marked.overloads or "long" in kept or state[OPEN_EDGES] >= WORTH_COMPILING:
                 _run_marked(marked, given, rows)
             else:
@@ -148,10 +148,7 @@ def _run_marked(kernel: Any, given: tuple[Any, ...], rows: np.ndarray) -> None:
 
 
 def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
-    """What a search needs beside its results; for a small graph that of an earlier one."""
-    work = memory.take(_unused, (n, threads, kind))
-    if work is not None:
-        return work
+    """What a search needs beside its results."""
     bitmaps, queues = np.empty((2, words(n)), UINT32), np.empty((2, n), kind)
     return Workspace(bitmaps, queues, np.empty((threads, STAGE), kind), np.empty(STATE, INT64))
 
@@ -187,6 +184,13 @@ def _is_least_id(semiring: TypedSemiring | None) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
+def _kernels(
+    stem: str, semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool
+) -> ModuleType:
+    """The kernels of `stem`.py for such a search."""
+    return jit.module(stem, program(stem, semiring, first, iso, trace))
+
+
 def program(stem: str, semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool) -> str:
     """The preamble of a kernel of a search."""
     rules = (directions.pull_pays, directions.pull_pays_all)
