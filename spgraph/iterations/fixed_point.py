@@ -247,24 +247,37 @@ def checked(
 ) -> tuple[Matrix, Plan]:
     A, start = operands("closure", A, "start", start)
     ring = checks.semiring("closure", semiring)
-    typed = typed_for_rounds("closure", ring, start.dtype, A.dtype, A.index_dtype)
+    typed, converts, known = _rules(ring, start.dtype, A.dtype, A.index_dtype)
+    kind = typed.dtype
+    if converts:
+        check_stored("closure", start, kind)
+    delta = _width(delta, ring)
+    if known is None:
+        return A, Plan(ring, typed, kind, delta)
+    first = start._value_range()
+    _check_values(A, first, known)
+    widths = (delta, None) if delta is not None else _default_widths(A, ring, kind)
+    plan = Plan(ring, typed, kind, *widths)
+    integers = known is min_plus and kind.kind in "iu"
+    return A, _widened(A, first, plan) if integers else plan
+
+
+@functools.lru_cache(maxsize=1024)
+def _rules(
+    ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype
+) -> tuple[TypedSemiring, bool, Semiring | None]:
+    """(The semiring over values of its own, whether those of the start become ones of that type,
+    which it is of those whose operands are tested and ordered). Kept, as `typed_for_rounds` is.
+    """
+    typed = typed_for_rounds("closure", ring, start, entries, index)
     if not typed.add.idempotent or typed.add.any:
         raise DomainMismatch(
             "closure: semiring: expected a monoid with x + x == x and one result, such as min, max "
             f"or lor, got {ring!r}"
         )
-    if start.dtype != typed.dtype and typed.dtype.kind != "b":  # whose operands are truths
-        check_stored("closure", start, typed.dtype)
-    delta = _width(delta, ring)
-    if ring not in (min_plus, max_min, min_max, max_times):
-        return A, Plan(ring, typed, typed.dtype, delta)
-    first = start._value_range()
-    _check_values(A, first, ring)
-    widths = (delta, None) if delta is not None else _default_widths(A, ring, typed.dtype)
-    plan = Plan(ring, typed, typed.dtype, *widths)
-    if typed.dtype.kind in "iu" and ring == min_plus:
-        return A, _widened(A, first, plan)
-    return A, plan
+    converts = start != typed.dtype and typed.dtype.kind != "b"  # whose operands are truths
+    known = next((each for each in (min_plus, max_min, min_max, max_times) if each == ring), None)
+    return typed, converts, known
 
 
 def _carried(
@@ -310,13 +323,13 @@ def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None
         raise ValueError(f"A: expected numbers, got {_first(A, lambda a: a != a)}")
     if first[0] != first[0]:
         raise ValueError("start: expected numbers, got NaN")
-    if low < 0 and ring == min_plus:
+    if low < 0 and ring is min_plus:
         raise NegativeWeight(
             f"A: expected lengths >= 0, got {_first(A, lambda a: a < 0)}; where no cycle has a "
             "negative length, csgraph.bellman_ford takes A.tocsr(), and closure a semiring of min "
             "and a plus of your own (BinaryOp.define)"
         )
-    if ring == max_times:
+    if ring is max_times:
         if low < 0 or high > 1:
             wrong = _first(A, lambda a: (a < 0) | (a > 1))
             raise ValueError(f"A: expected entries from 0 to 1, got {wrong}; scale them")

@@ -28,7 +28,7 @@ Array = Any  # numpy.ndarray or cupy.ndarray: the two share no static type
 _HOST, _CUDA = {1, 3}, {2, 13}
 
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
-_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+_INT32, _INT64, _UINT32 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint32)
 
 
 def read_only(array: Array) -> Array:
@@ -335,7 +335,7 @@ def pack_bits(flags: Array) -> Array:
     """Bit i & 31 of word i >> 5 is flags[i]; bits past the end are 0."""
     xp = array_module(flags)
     if flags.size % 32 == 0:
-        return xp.packbits(flags, bitorder="little").view(np.uint32)
+        return xp.packbits(flags, None, "little").view(_UINT32)
     packed = xp.zeros(4 * words(flags.size), np.uint8)
     octets = xp.packbits(flags, bitorder="little")
     packed[: octets.size] = octets

@@ -31,6 +31,7 @@ BUCKETS = 1024
 CAPACITY = 2
 NO_BITS = np.empty(0, np.uint32)
 NO_PARENTS = np.empty(0, np.int32)
+INT64 = np.dtype(np.int64)
 
 
 def closure(
@@ -75,12 +76,12 @@ def _closure(
     value.fill(semiring.add.identity)
     visited = np.zeros(32 * words(n), bool)
     assert start._indices is not None
-    at = start._indices.astype(np.int64)  # by other indices NumPy would set one value in 1 us
+    at = start._indices.astype(INT64)  # by other indices NumPy would set one value in 1 us
     value[at], visited[at] = start._values, True
     if parent.size:
         parent.fill(-1)
         parent[at] = at
-    queued = np.packbits(visited, bitorder="little")
+    queued = np.packbits(visited, None, "little")
     sizes = (n, threads, BUCKETS if sign else 1, edges // HEAVY + 1, kind, semiring.dtype)
     room = _workspace(*sizes)
     state = room.state
@@ -216,11 +217,11 @@ def _find_parents(
 
 def _parts(A: Matrix, threads: int) -> np.ndarray:
     """The first row of each thread, for equal shares of the entries, and at the end A.nrows."""
-    if threads == 1:
-        return np.array([0, A.nrows])
-    cuts = np.linspace(0, A.nvals, threads + 1).astype(A._indptr.dtype)
-    parts = np.searchsorted(A._indptr, cuts, side="left")
-    parts[0], parts[-1] = 0, A.nrows
+    parts = np.zeros(threads + 1, INT64)
+    if threads > 1:
+        cuts = np.linspace(0, A.nvals, threads + 1).astype(A._indptr.dtype)
+        parts[1:] = np.searchsorted(A._indptr, cuts[1:], side="left")
+    parts[-1] = A.nrows
     return parts
 
 
