@@ -363,6 +363,9 @@ class Namespace(Generic[Item]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
     def __dir__(self) -> list[str]:
         return list(self._items)
 

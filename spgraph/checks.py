@@ -211,16 +211,16 @@ def binary(name: str, argument: str, op: object) -> BinaryOp:
     """A BinaryOp unchanged, or that of a Monoid or of this name; DomainMismatch for anything
     else.
     """
-    if isinstance(op, Monoid):
-        return op.op
     if isinstance(op, str):
         op = named(name, argument, op, semirings.binary)
-    if not isinstance(op, BinaryOp):
-        raise DomainMismatch(
-            f"{name}: {argument}: expected a BinaryOp or Monoid such as semirings.binary.plus, "
-            f"got {op!r}; BinaryOp.define(f) makes one of a function f"
-        )
-    return op
+    if isinstance(op, BinaryOp):
+        return op
+    if isinstance(op, Monoid):
+        return op.op
+    raise DomainMismatch(
+        f"{name}: {argument}: expected a BinaryOp or Monoid such as semirings.binary.plus, "
+        f"got {op!r}; BinaryOp.define(f) makes one of a function f"
+    )
 
 
 def typed(name: str, op: Any, *types: Any, **index: Any) -> Any:
