@@ -68,8 +68,8 @@ def build_vector(
 ) -> Vector:
     """See `Vector.from_coo`."""
     combine = _operator(dup_op)
-    indices = _ids("indices", indices, device)
-    size = _extent("size", "indices", indices, size)
+    indices, largest = _ids("indices", indices, device)
+    size = _extent("size", "indices", largest, size)
     given: Array = values
     scalar = np.ndim(given) == 0
     stored = _values(values, indices, dtype)
@@ -97,14 +97,15 @@ def build_matrix(
     """See `Matrix.from_coo`."""
     flags_or_none("from_coo", symmetric=symmetric, compact=compact)
     combine = _operator(dup_op)
-    rows = _ids("rows", rows, device)
-    columns = _ids("columns", columns, device_of(rows) if device is None else device)
+    rows, largest_row = _ids("rows", rows, device)
+    there = device_of(rows) if device is None else device
+    columns, largest_column = _ids("columns", columns, there)
     if rows.size != columns.size:
         raise DimensionMismatch(
             f"columns: expected {rows.size} indices, one for each of rows, got {columns.size}"
         )
     square = nrows is None or ncols is None or nrows == ncols
-    shape = _shape(rows, columns, nrows, ncols, symmetric)
+    shape = _shape(largest_row, largest_column, nrows, ncols, symmetric)
     ids = None
     if compact:
         if not square:
@@ -203,8 +204,8 @@ def _operator(dup_op: BinaryLike | None) -> BinaryOp | None:
     return None if dup_op is None else checks.binary("from_coo", "dup_op", dup_op)
 
 
-def _ids(name: str, given: object, device: str | None) -> Array:
-    """`given` as a 1-D array of non-negative integers on `device`."""
+def _ids(name: str, given: object, device: str | None) -> tuple[Array, int]:
+    """(`given` as a 1-D array of non-negative integers on `device`, the largest, -1 of none)."""
     try:
         ids: Array = as_array(name, given)
     except DomainMismatch:
@@ -219,9 +220,11 @@ def _ids(name: str, given: object, device: str | None) -> Array:
         raise DomainMismatch(f"{name}: expected integers, got {ids.dtype}")
     if device is not None:
         ids = move(ids, check_device(device))
-    if ids.size and int(ids.min()) < 0:
+    # in one pass: as an unsigned number, one below 0 is greater than those of the signed type
+    largest = int(ids.view(ids.dtype.str.replace("i", "u")).max()) if ids.size else -1
+    if ids.dtype.kind == "i" and largest >= 1 << (8 * ids.itemsize - 1):
         raise IndexOutOfBound(f"{name}: expected indices >= 0, got {int(ids.min())}")
-    return ids
+    return ids, largest
 
 
 def _refuse_huge(name: str, given: object) -> None:
@@ -235,9 +238,8 @@ def _refuse_huge(name: str, given: object) -> None:
         raise IndexOutOfBound(f"{name}: expected indices below 2**63 - 1, got {largest}")
 
 
-def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
+def _extent(name: str, of: str, largest: int, extent: int | None) -> int:
     """The number of positions: `extent`, checked, or for None the largest id plus 1."""
-    largest = int(ids.max()) if ids.size else -1
     if largest >= 2**63 - 1:
         raise IndexOutOfBound(f"{of}: expected indices below 2**63 - 1, got {largest}")
     if extent is None:
@@ -249,10 +251,12 @@ def _extent(name: str, of: str, ids: Array, extent: int | None) -> int:
 
 
 def _shape(
-    rows: Array, columns: Array, nrows: int | None, ncols: int | None, symmetric: bool | None
+    row: int, column: int, nrows: int | None, ncols: int | None, symmetric: bool | None
 ) -> tuple[int, int]:
-    """(nrows, ncols), checked; with `symmetric` equal: one that was not given follows the other."""
-    shape = _extent("nrows", "rows", rows, nrows), _extent("ncols", "columns", columns, ncols)
+    """(nrows, ncols), checked, for the largest ids of both; with `symmetric` equal: one that was
+    not given follows the other.
+    """
+    shape = _extent("nrows", "rows", row, nrows), _extent("ncols", "columns", column, ncols)
     if symmetric:
         shape = max(shape) if nrows is None else shape[0], max(shape) if ncols is None else shape[1]
         if shape[0] != shape[1]:
@@ -266,8 +270,7 @@ def sort_of(rows: Array, nrows: int, ncols: int, many: int) -> Sort | None:
     """The backend's sort of entries at such rows; None where it has none, or for fewer than `many`
     entries, for which it is not worth compiling.
     """
-    bits = sum(max(extent - 1, 1).bit_length() for extent in (nrows, ncols))
-    if rows.size < many or bits > 63:
+    if rows.size < many or max(nrows - 1, 1).bit_length() + max(ncols - 1, 1).bit_length() > 63:
         return None
     return getattr(backend(device_of(rows)), "sort_entries", None)
 
@@ -312,13 +315,13 @@ def _repeated(name: str, position: str) -> ValueError:
 
 
 def _compressed_rows(keys: Array, nrows: int, ncols: int, bits: int) -> tuple[Array, Array]:
-    """(indptr, indices) of the distinct, ascending keys of `_by_keys`, which are used up."""
+    """(indptr, indices) of the distinct, ascending keys of `_by_keys`."""
     xp = array_module(keys)
     indptr = xp.zeros(nrows + 1, index_dtype(keys.size))
     row_of = keys >> bits if bits else keys // max(ncols, 1)
-    xp.cumsum(xp.bincount(row_of, minlength=nrows), out=indptr[1:])
-    keys -= row_of << bits if bits else row_of * ncols
-    return indptr, keys.astype(index_dtype(max(nrows, ncols)))
+    xp.bincount(row_of, minlength=nrows).cumsum(out=indptr[1:])
+    columns = keys & (1 << bits) - 1 if bits else keys - row_of * ncols
+    return indptr, columns.astype(index_dtype(max(nrows, ncols)))
 
 
 def _values(
@@ -359,11 +362,12 @@ def _group(
     if not keys.size or bool((keys[1:] > keys[:-1]).all()):  # as in most files
         return keys, values, None
     order = _order(keys)
-    keys, values, fresh = keys.take(order), values.take(order), xp.ones(keys.size, bool)
+    keys, values, fresh = keys.take(order), values.take(order), xp.empty(keys.size, bool)
+    fresh[0] = True
     xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
     if bool(fresh.all()):
         return keys, values, None
-    starts = xp.flatnonzero(fresh)
+    (starts,) = fresh.nonzero()
     if dup_op is None and scalar:
         return keys, values[starts], starts
     if dup_op is None:

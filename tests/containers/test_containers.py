@@ -240,6 +240,22 @@ def test_ids_beyond_64_bits_are_refused() -> None:
         Matrix.from_coo([2**40], [2**40])
 
 
+@pytest.mark.parametrize(
+    "kind", ["i1", "i2", "i4", "i8", ">i4", ">i8", "u1", "u2", "u4", "u8", ">u8"]
+)
+def test_ids_of_every_type_are_checked(kind: str) -> None:
+    made = np.array([9, 127, 1, 9, 7, 1], kind)
+    for ids in (made[:3], made[::2]):  # one of them with a step
+        if kind[-2] == "i":
+            wrong = ids.copy()
+            wrong[2] = least = np.iinfo(kind).min
+            with pytest.raises(IndexOutOfBound, match=f"indices: expected .* >= 0, got {least}$"):
+                Vector.from_coo(wrong, 1)
+        assert Vector.from_coo(ids, 1, dup_op="plus").size == int(ids.max()) + 1
+        with pytest.raises(IndexOutOfBound, match=f"expected .* nrows = 5, got {ids.max()}$"):
+            Matrix.from_coo(ids, ids, nrows=5, dup_op="any")
+
+
 def test_index_types_stay_as_they_came() -> None:
     indptr, indices = np.array([0, 1, 2], np.int64), np.array([1, 0], np.int32)
     A = Matrix._of(2, 2, indptr, indices, np.ones(2))
