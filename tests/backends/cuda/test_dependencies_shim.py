@@ -50,6 +50,22 @@ def define(monkeypatch: pytest.MonkeyPatch, **constants: int) -> None:
     monkeypatch.setattr(device_jit, "kernel", kernel)
 
 
+def by_levels(
+    host: Any,
+    A: sg.Matrix,
+    sources: np.ndarray,
+    level: sg.Vector | None,
+    score: np.ndarray,
+    extended: bool,
+) -> np.ndarray:
+    """The sources that all blocks have left, one after the other."""
+    found = host._found(A, A.T, sources, level)
+    left: np.ndarray = host._level_parallel(
+        A, A.T, sources, found, level is not None, score, extended
+    )
+    return left
+
+
 @shim
 @pytest.mark.parametrize(
     ("small", "middle", "extended"),
@@ -63,14 +79,14 @@ def test_all_blocks_on_one_source(
         A = matrix(name)
         sources = some_sources(A.nrows, 2).astype(np.int64)
         score = np.zeros(A.nrows)
-        assert not on_the_shim._level_parallel(A, A.T, sources, None, score, extended).size
+        assert not by_levels(on_the_shim, A, sources, None, score, extended).size
         expected, rows = by_loops(name, tuple(sources.tolist()))
         np.testing.assert_allclose(score, expected, rtol=1e-10, err_msg=name)
         i, j, _ = A.to_coo()
         kept = (rows[0][i] >= 0) & (rows[0][i] + 1 == rows[0][j])
         D = sg.Matrix.from_coo(i[kept], j[kept], nrows=A.nrows, ncols=A.ncols)
         level, along = sg.Vector.from_dense(rows[0], missing=-1), np.zeros(A.nrows)
-        on_the_shim._level_parallel(D, D.T, sources[:1], level, along, extended)
+        by_levels(on_the_shim, D, sources[:1], level, along, extended)
         np.testing.assert_allclose(
             along, by_loops(name, (int(sources[0]),))[0], rtol=1e-10, err_msg=name
         )
@@ -98,6 +114,19 @@ def test_too_many_paths_are_noticed(on_the_shim: Any, monkeypatch: pytest.Monkey
     for pays in (True, False):
         monkeypatch.setattr(on_the_shim, "source_parallel_pays", lambda *arguments, pays=pays: pays)
         same(dependencies(matrix("grid"), sources), expected)
+
+
+@shim
+def test_levels_are_found_once(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a source that is done again with exponents, too."""
+    define(monkeypatch, MOST=50)
+    search, sought = on_the_shim._levels_from, []
+    monkeypatch.setattr(on_the_shim, "source_parallel_pays", lambda *arguments: False)
+    monkeypatch.setattr(
+        on_the_shim, "_levels_from", lambda A, T, v: (sought.append(v), search(A, T, v))[1]
+    )
+    same(dependencies(matrix("grid"), [110]), by_loops("grid", (110,))[0])
+    assert sought == [110]
 
 
 @shim

@@ -5,6 +5,8 @@ blocks work on one source after the other), or stepwise (launches for every step
 from __future__ import annotations
 
 import contextlib
+import functools
+from collections.abc import Iterable
 from types import ModuleType
 
 import numpy as np
@@ -15,7 +17,7 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
     workspace_words,
 )
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.search.search import search
+from spgraph.backends.cuda.search.search import ALIGN, search
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.dependencies import RANGE_WORDS, Plan, Workspace
 from spgraph.backends.shards.graph import GraphRows
@@ -60,10 +62,12 @@ def dependencies(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None
     # the first source tells whether the others are likely to leave float64
     extended = False
     for some in (sources[:1], sources[1:]):
-        rest = _level_parallel(A, T, some, level, score, extended)
+        found = _found(A, T, some, level)
+        rest = _level_parallel(A, T, some, found, level is not None, score, extended)
         if rest.size:
             extended = True
-            _level_parallel(A, T, rest, level, score, True)
+            found = found if some.size == 1 else _found(A, T, rest, level)
+            _level_parallel(A, T, rest, found, level is not None, score, True)
     return Vector._of(A.nrows, score)
 
 
@@ -154,38 +158,67 @@ def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Array) -> np.nda
     return sources[left]
 
 
+def _found(A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None) -> Iterable[Vector]:
+    """The levels from each source, made as they are asked for; of a single one they are kept."""
+    if level is not None:
+        return [_copied(level) for _ in sources]
+    levels = (_levels_from(A, T, source) for source in sources.tolist())
+    return list(levels) if sources.size == 1 else levels
+
+
 def _level_parallel(
-    A: Matrix, T: Matrix, sources: np.ndarray, level: Vector | None, score: Array, extended: bool
+    A: Matrix,
+    T: Matrix,
+    sources: np.ndarray,
+    levels: Iterable[Vector],
+    acyclic: bool,
+    score: Array,
+    extended: bool,
 ) -> np.ndarray:
-    """Add to `score`; the sources whose numbers of paths leave float64, which add nothing."""
+    """Add to `score`, from the levels of each source; the sources whose numbers of paths leave
+    float64, which add nothing.
+    """
     if sources.size == 0:
         return sources
     xp, n = array_module(A._indptr), A.nrows
     text = program(*_types(A), extended)
     kernel = jit.kernel("dependencies", "dependencies", text, cooperative=True)
     blocks = jit.occupancy(kernel, THREADS)
-    edges, numbers = _edges(A, T), _numbers(xp, n, extended)
-    order, offset, ranges = _order(A, 1)
-    t_offset = offset if T is A else xp.empty_like(offset)
-    counts, sums = xp.empty(n, np.int64), xp.empty(2 * blocks, np.int64)
-    control = xp.zeros((sources.size, CONTROL), np.int64)
-    for own, source in zip(control, sources.tolist(), strict=True):
-        found = _levels_from(A, T, source) if level is None else _copied(level)
+    widths = A._indices.itemsize, A._indptr.itemsize
+    size, begins = _places(n, *widths, T is A, blocks, extended)
+    workspace, control = xp.empty(size, np.uint8), xp.zeros((sources.size, CONTROL + 1), np.int64)
+    work, own = [address(workspace) + begin for begin in begins], address(control)
+    edges = _edges(A, T)
+    for found in levels:
         visited = jit.NULL if found._bits is None else found._bits
-        kernel(
-            (blocks,),
-            (THREADS,),
-            (
-                *(n, *edges, np.int32(level is not None), visited, found._values, order, offset),
-                *(t_offset, ranges, counts, sums, *numbers, own, score),
-            ),
-        )
+        given = (n, *edges, np.int32(acyclic), visited, found._values)
+        kernel((blocks,), (THREADS,), (*given, *work, own, own + 8 * CONTROL, score))
+        own += 8 * (CONTROL + 1)
     state = move(control, "cpu")
     if (state[:, 0] >> 32).any():
         raise RuntimeError(
             "dependencies: a barrier between the kernel's blocks timed out; its result is void"
         )
     return sources[state[:, OVERFLOW] > 0]
+
+
+@functools.lru_cache(maxsize=1024)
+def _places(
+    n: int, ids: int, offsets: int, symmetric: bool, blocks: int, extended: bool
+) -> tuple[int, tuple[int, ...]]:
+    """The bytes of the workspace of `dependencies` and where its arrays begin: the vertices by
+    level, running sums of out-degrees and in-degrees, level ranges, counts, sums, and two rows each
+    of numbers of paths and of shares. `ids` and `offsets` are the bytes of one.
+    """
+    rows = (32 if extended else 16) * n
+    ends = (0 if symmetric else offsets * (n + 1), 8 * RANGE_WORDS * (n + 2), 8 * n)
+    begins, end = [], 0
+    for size in (ids * n, offsets * (n + 1), *ends, 16 * blocks, rows, rows):
+        begins.append(end)
+        end += -(-size // ALIGN) * ALIGN
+    if symmetric:
+        begins[2] = begins[1]
+    return end, tuple(begins)
 
 
 def _levels_from(A: Matrix, T: Matrix, source: int) -> Vector:

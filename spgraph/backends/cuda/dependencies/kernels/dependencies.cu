@@ -81,10 +81,10 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     dependencies(i64 n, const O* indptr, const I* indices, const O* t_indptr, const I* t_indices,
                  int acyclic, const u32* visited, L* level, I* order, O* offset, O* t_offset,
                  LevelRange* ranges, u64* count, u64* sums, N* paths, N* share, Control* control,
-                 double* score) {
+                 u64* early, double* score) {
     if (threadIdx.x == 0)
-        s = {n,        indptr, indices, t_indptr, t_indices,          level,       order, offset,
-             t_offset, ranges, paths,   share,    &control->overflow, acyclic != 0};
+        s = {n,        indptr, indices, t_indptr, t_indices,          level, order,       offset,
+             t_offset, ranges, paths,   share,    &control->overflow, early, acyclic != 0};
     for (i64 i = thread_id(); i < 2 * n; i += thread_count()) {
         paths[i] = N();
         share[i] = N();
@@ -111,6 +111,11 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
             count_paths<!EXTENDED>(grid, d, a, b, c);
         if (!grid_barrier(&control->barrier, gridDim.x)) return;
         d++;
+    }
+    // what follows does not write to it, so that all blocks see the same
+    if (!EXTENDED && load_relaxed(early)) {
+        if (thread_id() == 0) control->overflow = 1;
+        return;
     }
     if (levels > 1) { // the last level has no next one
         settle_level(grid, levels - 1, ranges[levels - 1], ranges[levels]);

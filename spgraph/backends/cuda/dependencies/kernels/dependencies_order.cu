@@ -26,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
              workspace + first,
              nullptr,
              &control->overflow,
+             nullptr,
              false};
     for (i64 i = thread_id(); i <= 4 * n; i += thread_count())
         workspace[i] = i == source ? 1.0 : 0.0;

@@ -122,6 +122,7 @@ extern "C" __global__ void __launch_bounds__(1024)
                  paths ? paths + b * 2 * n : nullptr,
                  share + b * 2 * n,
                  &over,
+                 nullptr,
                  false};
             over = 0;
         }

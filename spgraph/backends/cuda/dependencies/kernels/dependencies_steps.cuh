@@ -34,6 +34,7 @@ struct Problem {
     N* paths;      // two rows of n, for even and for odd levels
     N* share;      // likewise
     u64* overflow; // becomes 1 where numbers of paths leave float64
+    u64* early;    // likewise where that is seen as paths are counted; nothing else writes to it
     bool acyclic;
     // The row of level d, and the other one.
     MEMBER N* row(N* rows, i64 d) const { return rows + (acyclic ? 0 : d & 1) * n; }
@@ -158,7 +159,10 @@ CALLED void count_paths(Team team, i64 d, LevelRange a, LevelRange b, LevelRange
     gather(
         team, s.t_indptr, s.t_indices, b.start, c.start, c.in - b.in,
         [&](const I(&u)[EACH]) { return sum_at(x, u); }, [](I) { return 0; },
-        [&](i64, i64 v, int, N sum) { paths[v] = sum; });
+        [&](i64, i64 v, int, N sum) {
+            if (too_many(sum)) store_relaxed(s.early, (u64)1);
+            paths[v] = sum;
+        });
 }
 
 struct Own {
