@@ -23,7 +23,7 @@ from spgraph.backends.shards.dependencies import RANGE_WORDS, Plan, Workspace
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, unpack_bits
-from spgraph.containers.storage.device_memory import address
+from spgraph.containers.storage.device_memory import address, sent
 
 # threads of a block, where all work on one source, and where each takes a source of its own
 THREADS, SOURCE_THREADS = 1024, 256
@@ -35,6 +35,8 @@ LARGE = 1 << 28
 SOURCE_EDGES = 20_000
 # bytes that the source-parallel form may take
 WORKSPACE = 4 << 30
+# bytes that `sent` may copy
+SENT = 64 << 10
 
 
 @jit.on_device
@@ -108,26 +110,29 @@ def _source_parallel(
     levels to `found`, with no `score`.
     """
     xp, n, kind = array_module(A._indptr), A.nrows, index_dtype(A.nrows)
-    kernel = jit.kernel(
-        "dependencies_source_parallel", "source_parallel", program(*_types(A), extended)
-    )
-    few = sources.size <= jit.multiprocessors(jit.current_device())
+    text, count = program(*_types(A), extended), sources.size
+    kernel = jit.kernel("dependencies_source_parallel", "source_parallel", text)
+    few = count <= jit.multiprocessors(jit.current_device())
     threads = THREADS if few else SOURCE_THREADS
-    overflow = jit.NULL if score is None else xp.zeros(sources.size, np.uint8)
     number = 0 if score is None else 16 if extended else 8
     each = (n + 2) * (3 * kind.itemsize + 8 * RANGE_WORDS + 4 * number)
-    blocks = min(sources.size, jit.occupancy(kernel, threads), max(1, WORKSPACE // each))
-    kernel(
-        (blocks,),
-        (threads,),
-        (
-            *(n, *_edges(A, T), xp.asarray(sources), sources.size, np.uint32(n.bit_length())),
-            *(xp.empty((blocks, n), kind) if found is None else found, *_order(A, blocks)),
-            *(_numbers(xp, blocks * n, extended) if found is None else (jit.NULL, jit.NULL)),
-            *(overflow, jit.NULL if score is None else score),
-        ),
-    )
-    return sources[move(overflow, "cpu") > 0] if found is None else sources
+    blocks = min(count, jit.occupancy(kernel, threads), max(1, WORKSPACE // each))
+    order = [blocks * size for size in _order_bytes(A)]
+    rows = 2 * blocks * n * number
+    _held, (level, *rest) = _workspace(xp, blocks * n * kind.itemsize, *order, rows, rows)
+    # behind the sources a byte for each, whether its numbers of paths leave float64
+    given = np.zeros(count + -(-count // 8), np.int64)
+    given[:count] = sources
+    state = sent(given, xp) if given.nbytes <= SENT else xp.asarray(given)
+    at = address(state)
+    problem = (n, *_edges(A, T), at, count, np.uint32(n.bit_length()))
+    if found is not None:
+        none = (jit.NULL,) * 4
+        kernel((blocks,), (threads,), (*problem, found, *rest[:3], *none))
+        return sources
+    kernel((blocks,), (threads,), (*problem, level, *rest, at + 8 * count, score))
+    overflow: np.ndarray = move(state[count:], "cpu").view(np.uint8)
+    return sources[overflow[:count] > 0]
 
 
 def _stepwise(A: Matrix, T: Matrix, sources: np.ndarray, score: Array) -> np.ndarray:
@@ -184,11 +189,15 @@ def _level_parallel(
     text = program(*_types(A), extended)
     kernel = jit.kernel("dependencies", "dependencies", text, cooperative=True)
     blocks = jit.occupancy(kernel, THREADS)
-    widths = A._indices.itemsize, A._indptr.itemsize
-    size, begins = _places(n, *widths, T is A, blocks, extended)
-    workspace, control = xp.empty(size, np.uint8), xp.zeros((sources.size, CONTROL + 1), np.int64)
-    work, own = [address(workspace) + begin for begin in begins], address(control)
-    edges = _edges(A, T)
+    ids, offsets, ranges = _order_bytes(A)
+    # degrees of both directions; counts and sums; two rows of numbers of paths, and of shares
+    sizes = ids, offsets, 0 if T is A else offsets, ranges, 8 * n, 16 * blocks
+    rows = (32 if extended else 16) * n
+    _held, work = _workspace(xp, *sizes, rows, rows)
+    if T is A:
+        work[2] = work[1]
+    control = xp.zeros((sources.size, CONTROL + 1), np.int64)
+    edges, own = _edges(A, T), address(control)
     for found in levels:
         visited = jit.NULL if found._bits is None else found._bits
         given = (n, *edges, np.int32(acyclic), visited, found._values)
@@ -200,25 +209,6 @@ def _level_parallel(
             "dependencies: a barrier between the kernel's blocks timed out; its result is void"
         )
     return sources[state[:, OVERFLOW] > 0]
-
-
-@functools.lru_cache(maxsize=1024)
-def _places(
-    n: int, ids: int, offsets: int, symmetric: bool, blocks: int, extended: bool
-) -> tuple[int, tuple[int, ...]]:
-    """The bytes of the workspace of `dependencies` and where its arrays begin: the vertices by
-    level, running sums of out-degrees and in-degrees, level ranges, counts, sums, and two rows each
-    of numbers of paths and of shares. `ids` and `offsets` are the bytes of one.
-    """
-    rows = (32 if extended else 16) * n
-    ends = (0 if symmetric else offsets * (n + 1), 8 * RANGE_WORDS * (n + 2), 8 * n)
-    begins, end = [], 0
-    for size in (ids * n, offsets * (n + 1), *ends, 16 * blocks, rows, rows):
-        begins.append(end)
-        end += -(-size // ALIGN) * ALIGN
-    if symmetric:
-        begins[2] = begins[1]
-    return end, tuple(begins)
 
 
 def _levels_from(A: Matrix, T: Matrix, source: int) -> Vector:
@@ -239,18 +229,27 @@ def _edges(A: Matrix, T: Matrix) -> tuple[Array, ...]:
     return A._indptr, A._indices, T._indptr, T._indices
 
 
-def _order(A: Matrix, blocks: int) -> tuple[Array, Array, Array]:
-    """Space for the vertices by level, running sums of their degrees, and level ranges."""
-    xp, n = array_module(A._indptr), A.nrows
-    order = xp.empty((blocks, n), A._indices.dtype)
-    offset = xp.empty((blocks, n + 1), A._indptr.dtype)
-    return order, offset, xp.empty((blocks, n + 2, RANGE_WORDS), np.int64)
+def _workspace(xp: ModuleType, *sizes: int) -> tuple[Array, list[int]]:
+    """An array, and where in it parts of so many bytes begin."""
+    end, begins = _places(sizes)
+    array = xp.empty(end, np.uint8)
+    first = address(array)
+    return array, [first + begin for begin in begins]
 
 
-def _numbers(xp: ModuleType, n: int, extended: bool) -> tuple[Array, Array]:
-    """Space for two rows of numbers of paths, and of shares."""
-    words = 4 * n if extended else 2 * n
-    return xp.empty(words), xp.empty(words)
+@functools.lru_cache(maxsize=1024)
+def _places(sizes: tuple[int, ...]) -> tuple[int, list[int]]:
+    ends = [0]
+    for size in sizes:
+        ends.append(ends[-1] + -(-size // ALIGN) * ALIGN)
+    return ends.pop(), ends
+
+
+def _order_bytes(A: Matrix) -> tuple[int, int, int]:
+    """Of the vertices by level, running sums of their degrees, and level ranges."""
+    n = A.nrows
+    sums = A._indptr.itemsize * (n + 1)
+    return A._indices.itemsize * n, sums, 8 * RANGE_WORDS * (n + 2)
 
 
 def _types(A: Matrix) -> tuple[str, str, str]:
