@@ -44,6 +44,9 @@ SAMPLE_PAYS = 8
 SEARCH_PUSH_STEP, SEARCH_PUSH_STEP_HUBS = 8.0, 4.0
 # edges that a push has to save before such a search turns a frontier from a bitmap into a queue
 CONVERT_EDGES = 65536
+# edges from which on a level of such a search is pushed in parts where least ids decide: they take
+# about a millisecond, of which ten barriers more are a twentieth
+PARTS_EDGES = 1 << 24
 # the buckets of a closure on a GPU: the edges from which on they may be narrow; what a bucket
 # costs, in relaxations of an edge, by itself and for each vertex, and how many times as much by
 # itself where the host drives its rounds; how often an edge is relaxed again in a bucket whose

@@ -326,6 +326,15 @@ def test_graphs_of_all_types_of_values_share_a_program(
     assert len(texts) == 3 and len(set(texts)) == 1  # once for each Matrix
 
 
+@pytest.mark.parametrize("case", ["least parent", "least parent, column"])
+def test_levels_that_are_pushed_in_parts(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part finds what those before have not, and the next level pushes or pulls from all."""
+    monkeypatch.setattr(directions, "PARTS_EDGES", 0)
+    A = {name: EXCHANGES["one device"].place(graph(name, case).A) for name in COVER}
+    for name, placed_now in A.items():
+        check(monkeypatch, name, case, "one device", placed_now, depths=(None, 2))
+
+
 # --- rounds ---------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,8 @@ from spgraph.semirings.translate import cuda_function
 
 # as in kernels/search.cu
 THREADS, BATCH, MORE_PIECES = 1024, 128, 32
+# of a level of more than PARTS_EDGES edges that pushes the least ids first; of doubling size
+PARTS = 5
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
 DIRECTIONS = {"auto": np.int32(0), "push": np.int32(1), "pull": np.int32(2)}
 UINT8, UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
@@ -200,6 +202,7 @@ def program(
     text += preamble.types(**dict(zip("IOAL", kinds, strict=True)))
     text += preamble.constants(SMALL=small_frontier(*kinds[:2]), LONG_ROW=LONG_ROW)
     text += decisions(semiring is not None, first or semiring is None)
+    text += preamble.constants(PARTS=PARTS, PARTS_EDGES=directions.PARTS_EDGES)
     if semiring is None:
         return text + preamble.types(Z=np.dtype(np.uint8))
     return text + preamble.semiring(semiring)

@@ -27,11 +27,32 @@
 #include "search_pull.cuh"
 #include "search_small.cuh"
 
-CALLED void push_level(i64 nf, i64 mf, L depth, u64* packed) {
-    const Queue to = {packed, s.next_queue, s.next_offset, depth};
+// The least id among those that find a vertex decides. Then a level of many edges is pushed in parts,
+// in the order of ids, the first of them small: what an earlier part has found is visited, and the
+// edges to it are done with a look at a bit instead of a value.
+#if VALUES
+constexpr bool LEAST_FIRST = FIRST && ADD_KIND == ADD_MIN;
+#else
+constexpr bool LEAST_FIRST = false;
+#endif
+
+// Where the frontier lies: in the bitmap `frontier`, in `queue`, or there and in the bitmap `next`.
+enum Held { BITMAP = 0, QUEUE = 1, CLAIMED = 2 };
+
+// All edges of the queue, or, if `part` is not zero, those that `convert` has added for it.
+CALLED void push_level(i64 vertices, i64 edges, L depth, int part, int turn) {
+    const Queue to = {&s.control->totals[turn].packed, s.next_queue, s.next_offset, depth};
     Pusher pusher(Found(to), false);
-    push_edges(nf, mf, work().push.lanes[warp_id()], pusher);
+    i64 first = 0;
+    if (LEAST_FIRST && part) {
+        const u64 all = load_relaxed(&s.control->converted);
+        vertices = (i64)queue_count(all, s.count_bits);
+        edges = (i64)queue_edges(all, s.count_bits);
+        first = s.pushed;
+    }
+    push_edges(vertices, first, edges, work().push.lanes[warp_id()], pusher);
     release_rest(pusher.found.held, pusher.found.to);
+    if (LEAST_FIRST && threadIdx.x == 0) s.pushed = part > 1 ? edges : 0;
 }
 
 // ---- what happens once -------------------------------------------------------------------------
@@ -59,8 +80,15 @@ CALLED void start(const I* sources, const Z* source_values, i64 number) {
 }
 
 // The queue becomes visited, and the bitmap `next` what the coming level needs: the frontier to
-// pull from, or all clear.
-CALLED void settle(i64 nf, bool pull) {
+// pull from, or all clear. `claimed`: `next` has the frontier already.
+CALLED void settle(i64 nf, bool pull, bool claimed) {
+    if (VALUES && claimed && nf > s.words) { // there are fewer words than vertices
+        for (i64 w = thread_id(); w < s.words; w += thread_count()) {
+            s.visited[w] |= s.next[w];
+            if (!pull) s.next[w] = 0;
+        }
+        return;
+    }
     for (i64 i = thread_id(); i < nf; i += thread_count()) {
         const I v = s.queue[i];
         const u32 bit = 1u << (v & 31);
@@ -72,21 +100,28 @@ CALLED void settle(i64 nf, bool pull) {
     }
 }
 
-// The bitmap `frontier` becomes the queue; the other bitmap becomes the empty `next`.
-CALLED void convert(L depth) {
+// The bitmap `frontier` becomes the queue, and the other bitmap the empty `next`; or, of PARTS parts,
+// of which number 1 is the last and has half of all ids, one is added to the queue, and what those
+// before have found becomes visited.
+CALLED void convert(L depth, int part) {
+    const i64 begin = part && part < PARTS ? s.words >> part : 0;
+    const i64 end = part ? s.words >> (part - 1) : s.words;
     const Queue to = {&s.control->converted, s.queue, s.offset, depth};
     int held = 0;
-    for (i64 begin = thread_id() - lane_id(); begin < s.words; begin += thread_count()) {
-        const i64 w = begin + lane_id();
+    for (i64 base = thread_id() - lane_id(); base < s.words; base += thread_count()) {
+        const i64 w = base + lane_id();
         u32 bits = 0;
         if (w < s.words) {
-            bits = s.frontier[w];
-            s.next[w] = 0;
+            if (w >= begin && w < end) bits = s.frontier[w];
+            if (begin)
+                s.visited[w] |= s.next[w];
+            else
+                s.next[w] = 0;
         }
         for (u32 who = warp_ballot(bits); who; who &= who - 1) {
             const int k = __ffs(who) - 1;
             const bool found = (shuffle(bits, k) >> lane_id()) & 1u;
-            held = enqueue(held, found, (I)(32 * (begin + k) + lane_id()), to);
+            held = enqueue(held, found, (I)(32 * (base + k) + lane_id()), to);
         }
     }
     release_rest(held, to);
@@ -108,6 +143,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
 
     const i64 thread = thread_id(), threads = thread_count();
+#pragma unroll 1
     for (i64 w = thread; w < words; w += threads) {
         visited[w] = 0;
         bitmaps[w] = 0;
@@ -115,6 +151,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
 #if VALUES
     if constexpr (ADD_KIND != ADD_ANY)
+#pragma unroll 1
         for (i64 v = thread; v < n; v += threads) value[v] = identity();
 #endif
     if (barrier_failed()) return;
@@ -129,8 +166,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         left -= (i64)load_relaxed(&control->covered);
         open_edges -= mf;
     }
-    int turn = 0;       // of the totals: the last level's
-    bool queued = true; // the frontier lies in `queue` (else in the bitmap `frontier`)
+    int turn = 0; // of the totals: the last level's
+    Held held = QUEUE;
     while (small || (nf > 0 && mf > 0 && left > 0 && depth < max_depth)) {
         if (small) {
             if (blockIdx.x == 0)
@@ -145,28 +182,37 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             small = false;
             continue;
         }
-        const Form form = form_of_level(direction, queued, false, nf, mf, left, open_edges);
+        const Form form = form_of_level(direction, held, false, nf, mf, left, open_edges);
         const bool pull = form.pull;
         small = form.small;
-        const int next = turn == 2 ? 0 : turn + 1;
+        turn = turn == 2 ? 0 : turn + 1;
         if (thread == 0) {
-            Totals* const after = &control->totals[next == 2 ? 0 : next + 1];
+            Totals* const after = &control->totals[turn == 2 ? 0 : turn + 1];
             after->packed = after->long_rows = 0;
             if (TRACE) after->probes = 0;
         }
-        if (queued && (pull || VALUES)) {
-            settle(nf, pull);
+        // where edges outnumber what they can find, many lead to what others have found
+        const bool heavy = LEAST_FIRST && !pull && mf > PARTS_EDGES && 2 * mf > left;
+        int part = heavy ? PARTS : 0;
+        if (held && (pull || VALUES)) {
+            settle(nf, pull || heavy, held == CLAIMED);
             if (barrier_failed()) return;
-            if (pull) swap_frontiers();
-        } else if (!queued && !pull) {
-            convert((L)depth);
-            if (barrier_failed()) return;
-            if (thread == 0) control->converted = 0;
+            if (pull || heavy) swap_frontiers();
         }
-        queued = !pull;
+        if (!pull) {
+            do {
+                if (part || !held) {
+                    convert((L)depth, part);
+                    if (barrier_failed()) return;
+                }
+                if (small) break;
+                push_level(nf, mf, (L)(depth + 1), part, turn);
+                if (barrier_failed()) return;
+            } while (LEAST_FIRST && --part > 0);
+        }
+        if (thread == 0) control->converted = 0;
+        held = pull ? BITMAP : small ? QUEUE : CLAIMED;
         if (small) continue;
-
-        turn = next;
         Totals* const totals = &control->totals[turn];
         if (pull) {
             pull_level((L)(depth + 1), totals);
@@ -178,8 +224,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             }
             swap_frontiers();
         } else {
-            push_level(nf, mf, (L)(depth + 1), &totals->packed);
-            if (barrier_failed()) return;
             swap_queues();
         }
         if (TRACE && thread == 0)
@@ -191,9 +235,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         open_edges -= mf;
         depth++;
     }
-    if (VALUES && queued) // the last level's vertices are claimed, but not settled
-        for (i64 i = thread; i < nf; i += threads)
-            atomicOr(&visited[s.queue[i] >> 5], 1u << (s.queue[i] & 31));
+    // the last level's vertices are claimed, but not settled
+    if (VALUES && held) settle(nf, false, held == CLAIMED);
     if (thread == 0) {
         control->depth = depth;
         control->num_visited =

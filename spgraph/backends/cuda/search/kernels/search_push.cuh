@@ -74,10 +74,12 @@ struct Pusher {
             if (open[k]) claimed[k] = Exchange::claimed(p[k] >> 5) >> (p[k] & 31);
 #if VALUES
         if constexpr (!ANY) {
-            // a sum that moves one way only needs no atomic where even an old one absorbs the term
+            // a sum that moves one way only needs no atomic where even an old one absorbs the term;
+            // on one GPU, what is not claimed yet is taken to have none
 #pragma unroll
             for (int k = 0; k < EACH; k++)
-                if (!early && Row::ONE_WAY && open[k]) old[k] = load_lagging(&partial()[p[k]]);
+                if (!early && Row::ONE_WAY && open[k] && (Exchange::DISTRIBUTED || claimed[k] & 1u))
+                    old[k] = load_lagging(&partial()[p[k]]);
 #pragma unroll
             for (int k = 0; k < EACH; k++) {
                 if (!open[k]) continue;
@@ -118,8 +120,10 @@ struct Pusher {
     }
 };
 
-// The edges of the queue, by all warps, with 32 `lanes` of memory for each.
-DEVICE void push_edges(i64 vertices, i64 edges, u32* lanes, Pusher& pusher) {
+// The edges of the queue from number `first` up to `last`, by all warps, with 32 `lanes` of memory
+// for each.
+DEVICE void push_edges(i64 vertices, i64 first, i64 last, u32* lanes, Pusher& pusher) {
     const i64 warps = (i64)gridDim.x * WARPS, me = (i64)Exchange::warp() * gridDim.x + blockIdx.x;
-    walk_share<EACH, Exchange::DISTRIBUTED>(s.offset, vertices, 0, edges, me, warps, lanes, pusher);
+    walk_share<EACH, Exchange::DISTRIBUTED>(s.offset, vertices, first, last, me, warps, lanes,
+                                            pusher);
 }

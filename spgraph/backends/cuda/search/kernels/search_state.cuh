@@ -44,6 +44,7 @@ struct Search : Rows {
     Control* control;
     i64* trace; // direction, frontier, edges looked at, ns; one row a level
     u64 since;
+    i64 pushed; // of a level that is pushed in parts: the edges of those before
 };
 
 union Work {

@@ -20,7 +20,7 @@ CALLED void convert(bool claimed, i64 all) {
 // What the edges of the queue reach is claimed, with the sums of this GPU's products.
 CALLED void push_level(u64 packed, bool early) {
     Pusher pusher(Found(), early);
-    push_edges((i64)queue_count(packed, s.count_bits), (i64)queue_edges(packed, s.count_bits),
+    push_edges((i64)queue_count(packed, s.count_bits), 0, (i64)queue_edges(packed, s.count_bits),
                work().lanes[warp_id()], pusher);
 }
 

@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     }
     enter(given);
     Pusher pusher(Found(), false);
-    push_edges(vertices, edges, lanes[warp_id()], pusher);
+    push_edges(vertices, 0, edges, lanes[warp_id()], pusher);
 }
 
 // The union of `parts` bitmaps that lie `stride` words apart, of which the own words begin at
