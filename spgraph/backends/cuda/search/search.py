@@ -56,7 +56,9 @@ def search(
     n, m, plan = A.nrows, A.nvals, _planned(A, T, semiring, first, trace)
     ids, z = plan.ids, plan.values
     level, visited = xp.empty(n, plan.levels), xp.empty(plan.words, UINT32)
-    value = jit.NULL if z is None else xp.empty(n, z)
+    value, bits = jit.NULL, jit.NULL
+    if z is not None:
+        value, bits = xp.empty(n, z), xp.empty(plan.words, UINT32)
     workspace = xp.empty(plan.bytes, UINT8)
     queues = address(workspace)
     given = (n, m, A._indptr, A._indices, A._values, *_pulled(A, T, semiring, first))
@@ -64,7 +66,7 @@ def search(
 
     def launch(rows: Array) -> Array:
         control, sources, values = state_and_start(start, CONTROL, ids, z)
-        found = (sources, values, start.nvals, level, value, visited)
+        found = (sources, values, start.nvals, level, value, bits, visited)
         work = (queues + plan.at_bits, queues + plan.at_ids, queues, control)
         limits = (plan.count_bits, way, max_depth, rows)
         arguments = (*given, *found, *work, *limits)
@@ -76,9 +78,7 @@ def search(
     control = launch(rows if trace else jit.NULL)
     num_visited = functools.partial(_num_visited, control, start.nvals)
     levels = Vector._of(n, level, bits=visited, nvals=num_visited)
-    found = (
-        None if semiring is None else Vector._of(n, value, bits=visited.copy(), nvals=num_visited)
-    )
+    found = None if semiring is None else Vector._of(n, value, bits=bits, nvals=num_visited)
     return levels, found, move(rows, "cpu") if trace else None
 
 

@@ -131,8 +131,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     search(i64 n, i64 m, const O* indptr, const I* indices, const A* values, const O* t_indptr,
            const I* t_indices, const A* t_values, const Leading* leading, const u32* nonempty,
            i64 findable, const I* sources, const Z* source_values, i64 number_of_sources, L* level,
-           Z* value, u32* visited, u32* bitmaps, I* queues, O* offsets, Control* control,
-           u32 count_bits, int direction, i64 max_depth, i64* trace) {
+           Z* value, u32* value_bits, u32* visited, u32* bitmaps, I* queues, O* offsets,
+           Control* control, u32 count_bits, int direction, i64 max_depth, i64* trace) {
     const i64 words = (n + 31) / 32;
     const Rows rows = {count_bits, m,         indptr,   indices, values,
                        t_indptr,   t_indices, t_values, leading, nonempty};
@@ -235,8 +235,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         open_edges -= mf;
         depth++;
     }
-    // the last level's vertices are claimed, but not settled
-    if (VALUES && held) settle(nf, false, held == CLAIMED);
+#if VALUES
+    if (held) settle(nf, false, held == CLAIMED); // what the last level has claimed
+    if (barrier_failed()) return;
+#pragma unroll 1
+    for (i64 w = thread_id(); w < s.words; w += thread_count()) value_bits[w] = s.visited[w];
+#endif
     if (thread == 0) {
         control->depth = depth;
         control->num_visited =
