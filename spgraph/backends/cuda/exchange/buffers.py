@@ -32,7 +32,7 @@ class Launching(Buffers, Protocol):
     """Buffers that launch the kernels of all local devices at once."""
 
     contexts: Sequence[Any]  # the local devices, to work in
-    deadline = DEADLINE
+    deadline: float = DEADLINE
 
     def launch(self, plan: Plan, arguments: Sequence[tuple[object, ...]], first: int = 0) -> None:
         """Run the kernel of every local shard once, that of shard `first`, which has something to
