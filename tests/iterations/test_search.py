@@ -108,7 +108,7 @@ def test_a_first_long_search_does_not_wait_for_the_kernel_of_marks(
     monkeypatch.setattr(module, "_run_marked", counted)
     for name, value in {**MARKING, "WORTH_COMPILING": 1 << 60, "LONG": 3}.items():
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(module, "program", module.program.__wrapped__)  # without its cache
+    monkeypatch.setattr(module, "_kernels", module._kernels.__wrapped__)  # without its cache
     path = sg.generators.grid(1, 50)
     found = [sg.bfs(path, 20) for _ in range(3)]
     assert len(runs) == 2
