@@ -124,7 +124,7 @@ def mxv_typed(
         t = backend(device).pull(A, u, typed, mask, False)
     else:
         t = backend(device).push(A._T, u, typed, mask, True)
-    return finish("mxv", t, mask, function, replace, out, masked=True)
+    return finish(name, t, mask, function, replace, out, masked=True)
 
 
 @overload
@@ -209,7 +209,7 @@ def vxm_typed(
         t = backend(device).push(A, u, typed, mask, False)
     else:
         t = backend(device).pull(A._T, u, typed, mask, True)
-    return finish("vxm", t, mask, function, replace, out, masked=True)
+    return finish(name, t, mask, function, replace, out, masked=True)
 
 
 @overload

@@ -230,6 +230,15 @@ def test_operations_of_the_issue(device: str) -> None:
     assert B.nvals == 0 and out.nvals == 0
 
 
+@pytest.mark.parametrize("reduced", [sg.reduce_rowwise, sg.reduce_columnwise])
+def test_an_overflow_names_the_operation_that_was_called(reduced: Any, device: str) -> None:
+    A = sg.Matrix.from_coo([0, 1], [0, 1], [300, 1]).to(device)
+    out = sg.Vector.empty(2, np.int8, device=device)
+    with pytest.raises(OverflowError, match=f"^{reduced.__name__}: expected values"):
+        reduced(A, monoid.max, out=out)
+    assert out.nvals == 0
+
+
 # --- Python's numbers are weak --------------------------------------------------------------------
 
 
