@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks import square
 from ..containers import Matrix, MatrixLike, Vector
 from ..containers.annotations import Vertices
 from ..containers.storage.numbers import flags, is_integer
@@ -13,7 +14,7 @@ from ..operations import apply, assign, ewise_add, reduce, reduce_columnwise
 from ..semirings import any_pair, binary, max_plus, min_plus, monoid
 from .lengths import check_reached, in_int64
 from .random_words import fresh_seed
-from .vertices import square, vertices
+from .vertices import vertices
 
 
 def betweenness_centrality(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, overload
 
+from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
 from ..iterations import Level
 from ..iterations.level_search import settled
 from ..semirings import any_pair, min_secondi
-from .vertices import square, vertex
+from .vertices import vertex
 
 
 class BFS(NamedTuple):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Vertices
 from ..containers.storage.numbers import flags
 from ..iterations import level_sums
-from .vertices import square, vertices
+from .vertices import vertices
 
 
 def closeness_centrality(

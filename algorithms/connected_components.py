@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..containers import Matrix, MatrixLike, Vector, as_matrix
+from ..checks import square
+from ..containers import Matrix, MatrixLike, Vector
 from ..containers.annotations import Device
 from ..containers.storage.arrays import INT32_MAX
-from ..errors import not_square
 from ..iterations import contract, search
 from ..late_imports import whole
 from ..operations import apply, assign, ewise_mult, extract, mxv, reduce, select
@@ -48,9 +48,7 @@ def connected_components(
     >>> sg.connected_components(A, connection="strong").to_numpy().tolist()
     [0, 1, 1, 3, 4]
     """
-    A = as_matrix(A)
-    if A.nrows != A.ncols:
-        raise not_square("connected_components", A.nrows, A.ncols)
+    A = square("connected_components", A)
     if connection not in ("weak", "strong"):
         raise ValueError(
             f"connected_components: connection: expected 'weak' or 'strong', got {connection!r}"

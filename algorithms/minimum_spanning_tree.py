@@ -6,11 +6,11 @@ import functools
 
 import numpy as np
 
+from ..checks import square
 from ..containers import Matrix, MatrixLike, Vector
 from ..iterations import contract
 from ..operations import apply, assign, ewise_add, extract, reduce_rowwise, select
 from ..semirings import IndexUnaryOp, binary, indexunary, monoid
-from .vertices import square
 
 
 def minimum_spanning_tree(A: MatrixLike) -> Matrix:

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
 from ..iterations import closure, dag_edges, search
 from ..semirings import max_times, min_secondi
-from .vertices import square, vertex
+from .vertices import vertex
 
 
 class MostReliablePath(NamedTuple):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks import square
 from ..containers import Matrix, MatrixLike
 from ..containers.annotations import Vertices
 from ..iterations import levels
-from .vertices import square, vertices
+from .vertices import vertices
 
 
 def multi_source_bfs(A: MatrixLike, sources: Vertices) -> Matrix:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Vertices
 from ..iterations import search
 from ..operations import assign
 from ..semirings import any_pair
-from .vertices import square, vertices
+from .vertices import vertices
 
 
 def reachable(A: MatrixLike, sources: Vertices) -> Vector:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
@@ -16,7 +17,7 @@ from ..iterations.path_parents import path_parents, shortest_paths, with_paths
 from ..operations import assign
 from ..semirings import min_plus
 from .lengths import check_reached, in_int64
-from .vertices import square, vertex
+from .vertices import vertex
 
 
 class SSSP(NamedTuple):

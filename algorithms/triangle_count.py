@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ..checks import square
 from ..containers import Matrix, MatrixLike
 from ..operations import ewise_add, select
 from ..operations.triangles import triangles
 from ..semirings import binary, indexunary
-from .vertices import square
 
 
 def triangle_count(A: MatrixLike) -> int:

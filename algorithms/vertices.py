@@ -1,22 +1,14 @@
-"""What algorithms ask of a graph and of the vertices they start from."""
+"""Checks of the vertices that algorithms start from."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..containers import Matrix, MatrixLike, as_matrix
+from ..containers import Matrix
 from ..containers.annotations import Position, Vertices
 from ..containers.storage.arrays import as_array
 from ..containers.storage.numbers import is_integer
-from ..errors import DomainMismatch, IndexOutOfBound, not_square
-
-
-def square(name: str, A: MatrixLike) -> Matrix:
-    """A as a square Matrix."""
-    A = as_matrix(A)
-    if A.nrows != A.ncols:
-        raise not_square(name, A.nrows, A.ncols)
-    return A
+from ..errors import DomainMismatch, IndexOutOfBound
 
 
 def vertex(name: str, A: Matrix, source: Position, argument: str = "source") -> int:

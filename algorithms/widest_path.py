@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
 from ..iterations import closure, dag_edges, search
 from ..semirings import max_min, min_secondi, monoid
-from .vertices import square, vertex
+from .vertices import vertex
 
 
 class WidestPath(NamedTuple):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from spgraph.algorithms.vertices import square, vertex, vertices
+from spgraph.algorithms.vertices import vertex, vertices
+from spgraph.checks import square
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 
 A = sg.Matrix.from_coo([0, 1, 2], [1, 2, 3], nrows=4, ncols=4)
