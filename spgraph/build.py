@@ -13,7 +13,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import BinaryLike, Device, DType, Scalar
-from spgraph.containers.display import size_of
+from spgraph.containers.methods.display import size_of
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,

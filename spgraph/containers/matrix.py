@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from spgraph.containers.annotations import Device, DType
-from spgraph.containers.comparison import MatrixComparison
-from spgraph.containers.construction import MatrixConstruction
-from spgraph.containers.conversions import MatrixConversions
-from spgraph.containers.display import MatrixDisplay
 from spgraph.containers.interchange.graphs import MatrixGraphs
 from spgraph.containers.interchange.tensors import MatrixTensors
 from spgraph.containers.mask import Mask
+from spgraph.containers.methods.comparison import MatrixComparison
+from spgraph.containers.methods.construction import MatrixConstruction
+from spgraph.containers.methods.conversions import MatrixConversions
+from spgraph.containers.methods.display import MatrixDisplay
+from spgraph.containers.methods.sugar import MatrixSugar
+from spgraph.containers.methods.views import MatrixViews
 from spgraph.containers.sparray import MatrixSparray
 from spgraph.containers.storage.arrays import (
     Array,
@@ -32,8 +34,6 @@ from spgraph.containers.storage.arrays import (
     writable,
 )
 from spgraph.containers.storage.values import MatrixValues, converted, each_entry, value_dtype
-from spgraph.containers.sugar import MatrixSugar
-from spgraph.containers.views import MatrixViews
 
 if TYPE_CHECKING:
     from spgraph.containers.argument import MatrixLike

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from spgraph.containers.display import size_of
+from spgraph.containers.methods.display import size_of
 from spgraph.containers.storage.arrays import Array
 
 UNKNOWN = 2**63

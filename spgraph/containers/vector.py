@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from spgraph.containers.annotations import Device, DType
-from spgraph.containers.comparison import VectorComparison
-from spgraph.containers.construction import VectorConstruction
-from spgraph.containers.conversions import VectorConversions
-from spgraph.containers.display import VectorDisplay
 from spgraph.containers.interchange.graphs import VectorGraphs
 from spgraph.containers.mask import Mask
+from spgraph.containers.methods.comparison import VectorComparison
+from spgraph.containers.methods.construction import VectorConstruction
+from spgraph.containers.methods.conversions import VectorConversions
+from spgraph.containers.methods.display import VectorDisplay
+from spgraph.containers.methods.sugar import VectorSugar
 from spgraph.containers.sparray import VectorSparray
 from spgraph.containers.storage.arrays import (
     INT32_MAX,
@@ -30,7 +31,6 @@ from spgraph.containers.storage.arrays import (
     unpack_bits,
 )
 from spgraph.containers.storage.values import VectorValues, converted, each_entry, value_dtype
-from spgraph.containers.sugar import VectorSugar
 
 if TYPE_CHECKING:
     from spgraph.containers.argument import VectorLike

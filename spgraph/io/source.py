@@ -18,7 +18,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from spgraph.containers import memory
-from spgraph.containers.display import size_of
+from spgraph.containers.methods.display import size_of
 from spgraph.errors import FormatError
 from spgraph.late_imports import step
 

@@ -10,9 +10,9 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, IntoMatrix, IntoVector
+from spgraph.containers.methods.sugar import transposed
 from spgraph.containers.storage.arrays import INT64_MAX, array_module, index_dtype, on_its_device
 from spgraph.containers.storage.numbers import is_integer
-from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
 from spgraph.operations.elements import apply
 from spgraph.semirings import IndexUnaryOp, binary

@@ -232,8 +232,8 @@ def test_a_copy_without_memory_names_the_way_without(monkeypatch: pytest.MonkeyP
     S = scipy.sparse.csr_array(DENSE)
     A = Matrix.from_scipy(S)
     arrays = tuple(a.view(Huge) for a in (S.indptr, S.indices, S.data))
-    monkeypatch.setattr("spgraph.containers.conversions.checked", lambda *given: arrays)
-    monkeypatch.setattr("spgraph.containers.conversions.ascends", lambda *given: True)
+    monkeypatch.setattr("spgraph.containers.methods.conversions.checked", lambda *given: arrays)
+    monkeypatch.setattr("spgraph.containers.methods.conversions.ascends", lambda *given: True)
     with pytest.raises(MemoryError, match=r"from_scipy: .* 104 bytes of S; copy=False borrows"):
         Matrix.from_scipy(S)
     assert Matrix.from_scipy(S, copy=False).nvals == 7

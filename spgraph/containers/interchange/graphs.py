@@ -9,7 +9,7 @@ import numpy as np
 
 from spgraph.containers.annotations import Graph
 from spgraph.containers.interchange.libraries import importing
-from spgraph.containers.parts import MatrixParts, VectorParts
+from spgraph.containers.methods.parts import MatrixParts, VectorParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import INT64_MAX, as_array, index_dtype, is_instance
 from spgraph.containers.storage.numbers import flags_or_none

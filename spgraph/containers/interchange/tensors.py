@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spgraph.containers.interchange.libraries import importing
-from spgraph.containers.parts import MatrixParts
+from spgraph.containers.methods.parts import MatrixParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import (
     INT32_MAX,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from spgraph.containers.annotations import Dense, DType, Scalar
-from spgraph.containers.parts import MatrixParts, Parts, VectorParts
+from spgraph.containers.methods.parts import MatrixParts, Parts, VectorParts
 from spgraph.containers.sparray.lines import plain, stored
 from spgraph.containers.storage.arrays import (
     Array,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from spgraph.containers.annotations import Dense
-from spgraph.containers.parts import MatrixParts, Parts, VectorParts
+from spgraph.containers.methods.parts import MatrixParts, Parts, VectorParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import on_device
 from spgraph.containers.storage.numbers import flags

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers.annotations import Axis, Dense, DType
-from spgraph.containers.parts import Parts
+from spgraph.containers.methods.parts import Parts
 from spgraph.containers.sparray.lines import Extreme, extremes, plain, stored, sums
 from spgraph.containers.storage.arrays import Array, array_module, move, on_device, on_its_device
 from spgraph.containers.storage.casting import converted_exactly

@@ -65,7 +65,7 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[st
     spread = {k: x for k, x in arrays.items() if x.ndim}
     if ufunc is np.subtract and not (spread or options) and _all_bool(u, arrays):
         # NumPy refuses np.True_ - u, which Python makes this call; True - u is an operator's
-        from spgraph.containers import arithmetic
+        from spgraph.containers.methods import arithmetic
 
         return arithmetic.combine("minus", u, arrays[1 - at], left=at == 1)
 
@@ -124,7 +124,7 @@ def _check(name: str, ufunc: np.ufunc, method: str, options: dict[str, Any]) -> 
 
 
 def _of_two(name: str, ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    from spgraph.containers import arithmetic
+    from spgraph.containers.methods import arithmetic
 
     for option in options:
         raise DomainMismatch(

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers import display
 from spgraph.containers.annotations import Device
 from spgraph.containers.matrix import Matrix
 from spgraph.containers.memory import require
+from spgraph.containers.methods import display
 from spgraph.containers.storage.arrays import Array, check_device, import_cupy, move, on_device
 from spgraph.containers.vector import Vector
 from spgraph.errors import BackendMismatch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from spgraph.containers.annotations import Casting, DType
-from spgraph.containers.parts import MatrixParts, VectorParts
+from spgraph.containers.methods.parts import MatrixParts, VectorParts
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from spgraph.containers import Matrix, Vector, display
+from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import Casting, Device, DType, Scalar
+from spgraph.containers.methods import display
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, on_device
 from spgraph.containers.storage.numbers import flags
 from spgraph.containers.storage.values import check_casting, check_sides

@@ -15,7 +15,7 @@ import numpy as np
 from spgraph.backends.shards.buffers import Buffers
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import DType, Scalar
-from spgraph.containers.construction import check_position
+from spgraph.containers.methods.construction import check_position
 from spgraph.containers.storage.arrays import (
     Array,
     as_array,

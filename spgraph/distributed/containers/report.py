@@ -8,7 +8,7 @@ import dataclasses
 
 import numpy as np
 
-from spgraph.containers import display
+from spgraph.containers.methods import display
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.distributed.containers.partition import Partition
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from spgraph.containers import Matrix, Vector, display
+from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import Device, DType, Scalar
+from spgraph.containers.methods import display
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_device
 from spgraph.containers.storage.values import check_others
 from spgraph.distributed.containers.partition import Partition

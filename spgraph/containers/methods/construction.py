@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph.containers.annotations import Device, DType, Position, Scalar
-from spgraph.containers.parts import MatrixParts
+from spgraph.containers.methods.parts import MatrixParts
 from spgraph.containers.storage.arrays import (
     INT64_MAX,
     Array,

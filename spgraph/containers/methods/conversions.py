@@ -9,7 +9,7 @@ import numpy as np
 from spgraph import late_imports
 from spgraph.containers.annotations import DType, Scalar, SparseArray
 from spgraph.containers.memory import copying
-from spgraph.containers.parts import MatrixParts, VectorParts
+from spgraph.containers.methods.parts import MatrixParts, VectorParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import (
     Array,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from spgraph.containers.methods.sugar import transposed
 from spgraph.containers.storage.settled import settle
-from spgraph.containers.sugar import transposed
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph.containers.parts import MatrixParts, VectorParts
+from spgraph.containers.methods.parts import MatrixParts, VectorParts
 from spgraph.containers.storage.arrays import Array, array_module, on_its_device
 from spgraph.containers.storage.numbers import flags
 from spgraph.errors import BackendMismatch, DomainMismatch

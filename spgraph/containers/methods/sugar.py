@@ -23,9 +23,9 @@ from spgraph.containers.annotations import (
     Several,
     SparseArray,
 )
-from spgraph.containers.arithmetic import MatrixArithmetic, VectorArithmetic
-from spgraph.containers.keys import from_end, matrix_key, vector_key, written
 from spgraph.containers.mask import Mask
+from spgraph.containers.methods.arithmetic import MatrixArithmetic, VectorArithmetic
+from spgraph.containers.methods.keys import from_end, matrix_key, vector_key, written
 from spgraph.containers.storage.arrays import Array, is_cuda
 from spgraph.containers.storage.numbers import is_integer
 

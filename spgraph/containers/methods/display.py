@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from spgraph.containers.parts import MatrixParts, Parts, VectorParts
+from spgraph.containers.methods.parts import MatrixParts, Parts, VectorParts
 from spgraph.containers.storage.arrays import array_module, on_its_device, unpack_bits
 
 ROWS = 8
