@@ -47,7 +47,11 @@ RANK = {part: rank for rank, row in enumerate(ROWS) for part in row}
 # What leads upwards, inside functions only: methods of containers, and the way from a device to the
 # module that computes there, which for shards is made of everything above. Annotations name the
 # device of those, for type checkers alone.
-UPWARDS = {f"containers/methods/{name}.py" for name in ("arithmetic", "sugar")} | {
+UPWARDS = {
+    *(
+        f"containers/methods/{name}.py"
+        for name in ("arithmetic", "construction", "devices", "indexing", "views")
+    ),
     "containers/annotations.py",
     "containers/sparray/elements.py",
     "containers/sparray/lines.py",

@@ -20,7 +20,7 @@ import scipy.sparse
 import spgraph as sg
 from benchmarks.measuring import arguments, machine, turns
 from spgraph import semirings
-from spgraph.containers.methods.sugar import transposed
+from spgraph.containers.methods.views import transposed
 from spgraph.semirings import binary, indexunary, monoid, unary
 
 MATRICES = {

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from spgraph.containers.annotations import Device, DType
+from spgraph.containers.annotations import DType
 from spgraph.containers.interchange.graphs import MatrixGraphs
 from spgraph.containers.interchange.tensors import MatrixTensors
 from spgraph.containers.mask import Mask
+from spgraph.containers.methods.arithmetic import MatrixArithmetic
 from spgraph.containers.methods.comparison import MatrixComparison
 from spgraph.containers.methods.construction import MatrixConstruction
 from spgraph.containers.methods.conversions import MatrixConversions
+from spgraph.containers.methods.devices import MatrixDevices
 from spgraph.containers.methods.display import MatrixDisplay
-from spgraph.containers.methods.sugar import MatrixSugar
+from spgraph.containers.methods.indexing import MatrixIndexing
 from spgraph.containers.methods.views import MatrixViews
 from spgraph.containers.sparray import MatrixSparray
 from spgraph.containers.storage.arrays import (
     Array,
-    check_device,
     count_bits,
     device_of,
     index_dtype,
-    move,
     on_device,
     on_its_device,
     pack_bits,
@@ -47,7 +47,9 @@ class Matrix(
     MatrixTensors,
     MatrixGraphs,
     MatrixComparison,
-    MatrixSugar,
+    MatrixDevices,
+    MatrixArithmetic,
+    MatrixIndexing,
     MatrixSparray,
     MatrixDisplay,
 ):
@@ -305,35 +307,7 @@ class Matrix(
                 self._derived["nonempty_count"] = count_bits(self._nonempty_rows())
         return self._derived["nonempty_count"]
 
-    # --- the way out ------------------------------------------------------------------------------
-
-    def to(self, device: Device, *, storage: str | None = None) -> Matrix:
-        """The same matrix on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
-
-        A Placement, the `device` of a distributed container, spreads it as that one is.
-        `storage="host"` is for a matrix larger than the GPU's memory: its entries are copied to
-        pinned host memory, and products with vectors and arrays, and the searches, ranks and
-        components made of them, stream them to the GPU (`containers.storage.host_matrix.HostMatrix`
-        says more). ValueError for another `storage`, or with it for a device that is no GPU.
-
-        >>> import spgraph as sg
-        >>> A = sg.Matrix.from_coo([0], [1])
-        >>> A.to("cpu") is A
-        True
-        >>> A.to("cuda").device  # doctest: +SKIP
-        'cuda:0'
-        """
-        if storage is not None:
-            from spgraph.containers.storage.host_matrix import in_host_memory
-
-            return in_host_memory(self, device, storage)
-        if not isinstance(device, str):
-            return device.scatter(self)
-        device = check_device(device)
-        if device == self.device:
-            return self
-        arrays = (move(a, device) for a in (self._indptr, self._indices, self._values))
-        return Matrix._of(self.nrows, self.ncols, *arrays, iso=self.iso, symmetric=self.symmetric)
+    # --- copies -----------------------------------------------------------------------------------
 
     @on_its_device
     def dup(self, dtype: DType | None = None) -> Matrix:

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from spgraph.containers.annotations import Device, DType
+from spgraph.containers.annotations import DType
 from spgraph.containers.interchange.graphs import VectorGraphs
 from spgraph.containers.mask import Mask
+from spgraph.containers.methods.arithmetic import VectorArithmetic
 from spgraph.containers.methods.comparison import VectorComparison
 from spgraph.containers.methods.construction import VectorConstruction
 from spgraph.containers.methods.conversions import VectorConversions
+from spgraph.containers.methods.devices import VectorDevices
 from spgraph.containers.methods.display import VectorDisplay
-from spgraph.containers.methods.sugar import VectorSugar
+from spgraph.containers.methods.indexing import VectorIndexing
 from spgraph.containers.sparray import VectorSparray
 from spgraph.containers.storage.arrays import (
     INT32_MAX,
     Array,
     array_module,
-    check_device,
     count_bits,
     device_of,
     index_dtype,
-    move,
     on_its_device,
     pack_bits,
     read_only,
@@ -42,7 +42,9 @@ class Vector(
     VectorConversions,
     VectorGraphs,
     VectorComparison,
-    VectorSugar,
+    VectorDevices,
+    VectorArithmetic,
+    VectorIndexing,
     VectorSparray,
     VectorDisplay,
 ):
@@ -304,29 +306,6 @@ class Vector(
         return self.to_sparse() if nvals * 32 < size else self.to_bitmap()
 
     # --- copies -----------------------------------------------------------------------------------
-
-    def to(self, device: Device) -> Vector:
-        """The same entries on `device` ('cpu', 'cuda', 'cuda:1'); itself if it is there already.
-
-        A Placement, the `device` of a distributed container, spreads it as that one is.
-
-        >>> import spgraph as sg
-        >>> v = sg.Vector.arange(3)
-        >>> v.to("cpu") is v
-        True
-        >>> v.to("cuda").device  # doctest: +SKIP
-        'cuda:0'
-        """
-        if not isinstance(device, str):
-            return device.scatter(self)
-        device = check_device(device)
-        if device == self.device:
-            return self
-        parts = {
-            k: None if a is None else move(a, device)
-            for k, a in (("indices", self._indices), ("bits", self._bits))
-        }
-        return Vector._of(self.size, move(self._values, device), nvals=self._nvals, **parts)
 
     @on_its_device
     def dup(self, dtype: DType | None = None) -> Vector:

@@ -10,7 +10,7 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, IntoMatrix, IntoVector
-from spgraph.containers.methods.sugar import transposed
+from spgraph.containers.methods.views import transposed
 from spgraph.containers.storage.arrays import INT64_MAX, array_module, index_dtype, on_its_device
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DomainMismatch

@@ -264,9 +264,9 @@ def test_operands_promote_as_numpy(dtype: np.dtype, number: Any, device: str) ->
     made = sg.apply(v, function, **side)
     assert made.dtype == expected.dtype
     assert np.array_equal(made.to_numpy(), expected)
-    sugar = (number * A) if left else (A + number)
-    assert sugar.dtype == expected.dtype
-    assert np.array_equal(sugar.to("cpu").expanded_values(), expected)
+    made = (number * A) if left else (A + number)
+    assert made.dtype == expected.dtype
+    assert np.array_equal(made.to("cpu").expanded_values(), expected)
 
 
 def test_numpys_numbers_are_strong(device: str) -> None:

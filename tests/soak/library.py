@@ -73,9 +73,9 @@ def _called(case: Case, given: list[Any], out: Any, options: dict[str, Any], pla
 
     if case.what == "build":
         return _built(case, place)
-    if case.sugar is not None:
+    if case.sign is not None:
         left, right = ([case.options[k]] if k in case.options else [] for k in ("left", "right"))
-        return SIGNS[case.sugar](*left, *given, *right)
+        return SIGNS[case.sign](*left, *given, *right)
     if case.what == "reduce":
         return sg.reduce(given[0], getattr(semirings.monoid, case.op))
     options["accum"] = None if case.accum is None else getattr(binary, case.accum)

@@ -35,7 +35,7 @@ class Case:
     out_form: tuple[str, ...] = ()
     threads: int = 1
     rules: set[str] = field(default_factory=set)
-    sugar: str | None = None  # Python's sign for it
+    sign: str | None = None  # Python's operator for it
     alias: int | None = None  # the operand that is `out`, too
     own_mask: bool = False  # the mask is that of `out`
 
@@ -55,7 +55,7 @@ class Case:
                 lines.append(f"  {ids} {entries.values.tolist()}")
         kind = ("~" if self.complement else "") + ("S" if self.structure else "V")
         lines.append(f"mask kind {kind}, accum {self.accum}, replace {self.replace}")
-        lines.append(f"sign {self.sugar}, operand that is out {self.alias}, mask {self.own_mask}")
+        lines.append(f"sign {self.sign}, operand that is out {self.alias}, mask {self.own_mask}")
         return "\n".join([*lines, f"type by the rules: {self.result}"])
 
     def _containers(self) -> list[tuple[str, Any, Any]]:
@@ -84,7 +84,7 @@ def draw(pool: Pool, number: int) -> Case:
     signs = {"ewise_add": UNION, "ewise_mult": BOTH, "apply left": ANY, "apply right": ANY}
     sign = signs.get(case.what, {}).get(str(case.op))
     if sign is not None and rng.random() < 0.3:
-        case.sugar = sign
+        case.sign = sign
     elif case.what not in ("reduce", "build"):
         _draw_writing(case, pool, rng)
     if case.what == "assign" and case.accum and _lossy(case):

@@ -1,12 +1,13 @@
-"""Vectors and matrices that are not read from anything: empty, of one value, of given arrays."""
+"""Constructors: empty containers, of one value, of coordinates, of given arrays."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
-from spgraph.containers.annotations import Device, DType, Position, Scalar
+from spgraph.containers.annotations import BinaryLike, Device, DType, FromCoo, Position, Scalar
 from spgraph.containers.methods.parts import MatrixParts
 from spgraph.containers.storage.arrays import (
     INT64_MAX,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class VectorConstruction:
-    """The constructors of a Vector, whose base this is, but for those of sugar.py."""
+    """The constructors of a Vector, whose base this is."""
 
     __slots__ = ()
 
@@ -139,11 +140,39 @@ class VectorConstruction:
             present = differs(values, missing)
             return cls._of(values.size, values, bits=pack_bits(present))._conform()
 
+    @classmethod
+    def from_coo(
+        cls,
+        indices: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = True,
+        *,
+        size: int | None = None,
+        dtype: DType | None = None,
+        dup_op: BinaryLike | None = None,
+        device: Device | None = None,
+    ) -> Vector:
+        """The Vector with values[k] at indices[k]; a scalar `values` stands at all of them.
+
+        `size` defaults to the largest index + 1. Repeated indices are combined with the BinaryOp or
+        Monoid `dup_op` (or that of its name), in the order given; without one they raise
+        ValueError, and OverflowError where their type does not hold a sum or a product of integers.
+        Values become `dtype` if given: ValueError for one that it does not hold. `device` defaults
+        to where the arrays are.
+
+        >>> import spgraph as sg
+        >>> from spgraph.semirings import binary
+        >>> sg.Vector.from_coo([1, 1], [2, 3], size=3, dup_op=binary.plus).to_coo()[1].tolist()
+        [5]
+        """
+        if device is not None and not isinstance(device, str):  # spread over several devices
+            return device.from_coo(indices, values, size=size, dtype=dtype, dup_op=dup_op)
+        from spgraph.build import build_vector
+
+        return build_vector(indices, values, size=size, dtype=dtype, dup_op=dup_op, device=device)
+
 
 class MatrixConstruction(MatrixParts):
-    """The constructors of a Matrix, whose base this is, but for those of conversions.py and
-    sugar.py.
-    """
+    """The constructors of a Matrix, whose base this is, but for those of conversions.py."""
 
     __slots__ = ()
 
@@ -168,6 +197,76 @@ class MatrixConstruction(MatrixParts):
                 xp.empty(0, value_dtype(dtype)),
             )
         return cls._of(nrows, ncols, *parts)
+
+    @overload
+    @classmethod
+    def from_coo(
+        cls,
+        rows: Sequence[int] | Array,
+        columns: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = ...,
+        *,
+        device: Device | None = ...,
+        compact: Literal[False] | None = ...,
+        **given: Unpack[FromCoo],
+    ) -> Matrix: ...
+
+    @overload
+    @classmethod
+    def from_coo(
+        cls,
+        rows: Sequence[int] | Array,
+        columns: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = ...,
+        *,
+        device: Device | None = ...,
+        compact: Literal[True],
+        **given: Unpack[FromCoo],
+    ) -> tuple[Matrix, Array]: ...
+
+    @classmethod
+    def from_coo(
+        cls,
+        rows: Sequence[int] | Array,
+        columns: Sequence[int] | Array,
+        values: Scalar | Sequence[Scalar] | Array = True,
+        *,
+        nrows: int | None = None,
+        ncols: int | None = None,
+        dtype: DType | None = None,
+        dup_op: BinaryLike | None = None,
+        symmetric: bool | None = None,
+        device: Device | None = None,
+        compact: bool | None = None,
+    ) -> Matrix | tuple[Matrix, Array]:
+        """The Matrix with values[k] at (`rows`[k], `columns`[k]); a scalar `values` makes an iso
+        Matrix.
+
+        `nrows` and `ncols` default to the largest index + 1. Repeated positions are combined with
+        the BinaryOp or Monoid `dup_op` (or that of its name), in the order given; without one they
+        raise ValueError, except under a scalar, where they change nothing. `symmetric=True` is the
+        caller's word that the entries are symmetric: it is not checked, and nothing is mirrored.
+        `dtype`, `device` and the OverflowError of sums are as those of `Vector.from_coo`.
+
+        `compact=True` is for ids far apart: the vertices that occur, as a row or a column, are
+        numbered 0, 1, ... by ascending id, and (Matrix, ids) is returned, ids[v] being the id of
+        vertex v. By default (None) a MemoryError is raised where the row pointers would take over 1
+        GiB and over 64 times the bytes of the ids and values; False allocates them.
+
+        >>> import spgraph as sg
+        >>> sg.Matrix.from_coo([0, 1], [1, 0], [3, 4]).to_scipy().toarray().tolist()
+        [[0, 3], [4, 0]]
+        >>> A, ids = sg.Matrix.from_coo([7, 10**12], [10**12, 9], compact=True)
+        >>> A.shape, ids.tolist()
+        ((3, 3), [7, 9, 1000000000000])
+        """
+        given: FromCoo = {"nrows": nrows, "ncols": ncols, "dtype": dtype, "dup_op": dup_op}
+        given["symmetric"] = symmetric
+        if device is not None and not isinstance(device, str):  # spread over several devices
+            return device.matrix_from_coo(rows, columns, values, compact=compact, **given)
+        from spgraph.build import build_matrix
+
+        return build_matrix(rows, columns, values, device=device, compact=compact, **given)
 
     @classmethod
     def _from_columns(cls: Any, columns: Vector, *, ncols: int) -> Matrix:
