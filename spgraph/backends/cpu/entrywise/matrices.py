@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from types import ModuleType
+
 import numpy as np
 
 from spgraph.backends.cpu.entrywise import vectors
 from spgraph.backends.cpu.entrywise.masked_write import kept_and_taken
 from spgraph.backends.cpu.entrywise.rows import (
-    LOWER_BOUND,
     as_pointer,
     copied,
     csr,
@@ -147,16 +149,27 @@ def _filled(
         text, z, scalars = PATTERN, NO_VALUES, (vectors.NO_SCALAR,) * len(scalars)
         a, b = ((ptr, ids, NO_VALUES, keep_) for ptr, ids, _, keep_ in (a, b))
     if indices.size:
-        kernel = getattr(jit.module("matrix_ewise", LOWER_BOUND + text), name)
+        kernel = getattr(_ewise_kernels(text), name)
         launch(kernel, parts, *a, *b, *scalars, indptr, indices, z)
     return indices
+
+
+def _ewise_kernels(text: str) -> ModuleType:
+    """The kernels of kernels/matrix_ewise.py under the preamble `text`."""
+    return jit.module("matrix_ewise", _searches() + text)
+
+
+@functools.cache
+def _searches() -> str:
+    """The searches of device/kernels/lower_bound.py, read once."""
+    return jit.text_of("lower_bound")
 
 
 def _common(A: Matrix, B: Matrix, parts: tuple[int, np.ndarray], bound: int) -> np.ndarray:
     """The indptr of the positions where both have an entry, of a type that can hold `bound`."""
     sizes = row_sizes(A.nrows, bound)
     if A.nvals and B.nvals:
-        kernel = jit.module("matrix_ewise", LOWER_BOUND + PATTERN).count_common
+        kernel = _ewise_kernels(PATTERN).count_common
         given = (A._indptr, A._indices, B._indptr, B._indices)
         launch(kernel, parts, *given, sizes)
     return running_sum(sizes)
@@ -170,7 +183,7 @@ def _alone_and_both(
     indptr, a_ids, b_ids, z_ptr = (np.array(part, np.int32) for part in row)
     z_ids, z = np.empty(3, np.int32), np.empty(3, dtype)
     given = (indptr, a_ids, A._values, keep(A), indptr, b_ids, B._values, keep(B))
-    kernel = jit.module("matrix_ewise", LOWER_BOUND + VALUES + text).ewise_union
+    kernel = _ewise_kernels(VALUES + text).ewise_union
     run(kernel, (indptr,), *given, alpha, beta, z_ptr, z_ids, z)
     return z
 
@@ -183,7 +196,7 @@ def _allowed(A: Matrix, mask: Mask) -> Matrix:
     M = mask.parent
     assert isinstance(M, Matrix)
     flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
-    kernel = jit.module("matrix_write", LOWER_BOUND).matrix_allowed
+    kernel = jit.module("matrix_write", _searches()).matrix_allowed
     # a structural mask is a mask whose values are all true
     m = (np.ones(1, bool), np.uint64(0)) if mask.structure else (M._values, keep(M))
     given = (A._indptr, A._indices, M._indptr, M._indices, *m, mask.complement)

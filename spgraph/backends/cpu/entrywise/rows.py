@@ -21,27 +21,6 @@ FEW = 16
 # masks of positions
 FIRST, EVERY = np.uint64(0), np.uint64(2**64 - 1)
 
-# added to the preambles of kernels that search for the ids of one row in another
-LOWER_BOUND = '''\
-@inner
-def lower_bound(ids, low, high, wanted):
-    """The first position in ids[low:high] of an id >= `wanted`, by exponential search."""
-    step = np.uint64(1)
-    end = low
-    while end < high and ids[end] < wanted:
-        low = end + np.uint64(1)
-        end = low + step
-        step += step
-    end = min(end, high)
-    while low < end:
-        middle = (low + end) >> np.uint64(1)
-        if ids[middle] < wanted:
-            low = middle + np.uint64(1)
-        else:
-            end = middle
-    return low
-'''
-
 
 def run(
     kernel: Callable[..., object], pointers: tuple[np.ndarray, ...], *arguments: object

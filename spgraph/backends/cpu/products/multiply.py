@@ -97,7 +97,8 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
 def _forms(semiring: TypedSemiring, mask: int, values: bool, dense: bool) -> str:
     """The preamble of `multiply_rows`: the product, and the forms of a row."""
     text = preamble.semiring(semiring, MASK=mask, VALUES=values, DENSE=dense)
-    return text + "".join(jit.text_of(f"multiply_rows_{form}") for form in FORMS)
+    parts = ("lower_bound", *(f"multiply_rows_{form}" for form in FORMS))
+    return text + "".join(map(jit.text_of, parts))
 
 
 def _in_rounds(
@@ -152,8 +153,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     counts = np.zeros(A.nrows + 1, np.int64)
     columns, z = _pair(size, *result)
     if size and A.nvals and BT.nvals:
-        text = preamble.semiring(semiring, VALUES=constant is None, REDUCE=False) + NOT_REDUCED
-        kernel = jit.module("multiply_dots", text)
+        kernel = jit.module("multiply_dots", _not_reduced(semiring, constant is None))
         bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
         laid = np.empty((threads, 1 if A.iso or constant is not None else A.ncols), A.dtype)
         pool.launch(
@@ -203,11 +203,19 @@ def reduce_dots(
 
 
 @functools.lru_cache(maxsize=1024)
+def _not_reduced(semiring: TypedSemiring, values: bool) -> str:
+    """The preamble of `multiply_dots`."""
+    text = preamble.semiring(semiring, VALUES=values, REDUCE=False) + NOT_REDUCED
+    return text + jit.text_of("lower_bound")
+
+
+@functools.lru_cache(maxsize=1024)
 def _reduced(semiring: TypedSemiring, monoid: TypedMonoid) -> str:
     """The preamble of `reduce_dots`."""
     text = preamble.semiring(semiring, VALUES=True, REDUCE=True)
     text += "\n" + monoid.define_python("combine") + preamble.cast("cast", monoid.dtype)
-    return f"{text}ZERO = {python_literal(monoid.identity)}\n"
+    text = f"{text}ZERO = {python_literal(monoid.identity)}\n"
+    return text + jit.text_of("lower_bound")
 
 
 def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:

@@ -1,6 +1,6 @@
 # Two matrices row by row: their union or their intersection.
-# Preamble: lower_bound(ids, low, high, wanted), both(x, y, i, j), only_a(x, beta, i, j), only_b(y,
-# alpha, i, j), VALUES (False: only column ids are written).
+# Preamble: the text of lower_bound.py, both(x, y, i, j), only_a(x, beta, i, j), only_b(y, alpha, i,
+# j), VALUES (False: only column ids are written).
 
 
 @inner
@@ -39,9 +39,9 @@ def count_common(thread, threads, sync, bounds, ticket, a_ptr, a_ids, b_ptr, b_i
                     p_end -= np.uint64(x >= y)
                     q_end -= np.uint64(y >= x)
             while p < p_end and q < q_end:
-                p = lower_bound(a_ids, p, p_end, b_ids[q])
+                p = exponential_search(a_ids, p, p_end, b_ids[q])
                 if p < p_end:
-                    q = lower_bound(b_ids, q, q_end, a_ids[p])
+                    q = exponential_search(b_ids, q, q_end, a_ids[p])
                     if q < q_end and a_ids[p] == b_ids[q]:
                         common += 1
                         p += one
@@ -67,8 +67,8 @@ def ewise_intersection(
             step = alike(p_end - p, q_end - q)
             while k < k_end:  # until all entries that were counted are written
                 if not step:
-                    p = lower_bound(a_ids, p, p_end, b_ids[q])
-                    q = lower_bound(b_ids, q, q_end, a_ids[p])
+                    p = exponential_search(a_ids, p, p_end, b_ids[q])
+                    q = exponential_search(b_ids, q, q_end, a_ids[p])
                 x = a_ids[p]
                 y = b_ids[q]
                 if x == y:
@@ -89,14 +89,14 @@ def union_runs(
     """
     one = np.uint64(1)
     while p < p_end or q < q_end:
-        stop = p_end if q == q_end else lower_bound(a_ids, p, p_end, b_ids[q])
+        stop = p_end if q == q_end else exponential_search(a_ids, p, p_end, b_ids[q])
         for s in range(p, stop):
             z_ids[k] = a_ids[s]
             if VALUES:
                 z[k] = only_a(a[s & a_keep], beta, i, np.int64(a_ids[s]))
             k += one
         p = stop
-        stop = q_end if p == p_end else lower_bound(b_ids, q, q_end, a_ids[p])
+        stop = q_end if p == p_end else exponential_search(b_ids, q, q_end, a_ids[p])
         for s in range(q, stop):
             z_ids[k] = b_ids[s]
             if VALUES:

@@ -1,5 +1,5 @@
 # The entries of a matrix that a mask allows.
-# Preamble: lower_bound(ids, low, high, wanted).
+# Preamble: the text of lower_bound.py.
 
 
 @kernel
@@ -23,7 +23,7 @@ def matrix_allowed(
                 for s in range(p, p_end):
                     flags[s] = complement
                 while q < q_end:
-                    p = lower_bound(a_ids, p, p_end, m_ids[q])
+                    p = exponential_search(a_ids, p, p_end, m_ids[q])
                     if p == p_end:
                         break
                     if a_ids[p] == m_ids[q] and m[q & m_keep] != 0:
@@ -34,7 +34,7 @@ def matrix_allowed(
                 many_m = q_end - q > np.uint64(16) * (p_end - p)
                 while p < p_end and q < q_end:
                     if many_m:
-                        q = lower_bound(m_ids, q, q_end, a_ids[p])
+                        q = exponential_search(m_ids, q, q_end, a_ids[p])
                         if q == q_end:
                             break
                     x = a_ids[p]

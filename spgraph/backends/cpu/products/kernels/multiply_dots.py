@@ -2,7 +2,7 @@
 # row j of the transpose of B. Preamble: multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, VALUES
 # (False: all values of the result are equal and known), REDUCE (True: only the sum of all entries
 # is written, to z[0], made of those of the chunks in their order), and for that `combine`, ZERO,
-# its identity, and `cast`.
+# its identity, and `cast`; and the text of lower_bound.py.
 #
 # Row i of A is expanded once, to a bitmap and a dense row of values, and each entry of the rows j
 # in the mask is looked up there; a short row is searched itself. If one of the two rows is much
@@ -97,18 +97,6 @@ def dot_by_lookup(a, row, b, j):
             if ends(sum_):
                 break
     return hits, sum_
-
-
-@inner
-def lower_bound(indices, first, last, k):
-    """The first position in [first, last) whose column is not below k; `last` if there is none."""
-    while first < last:
-        half = (first + last) >> BIT
-        if np.uint64(indices[half]) < k:
-            first = half + BIT
-        else:
-            last = half
-    return first
 
 
 @inner

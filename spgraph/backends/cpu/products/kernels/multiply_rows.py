@@ -1,7 +1,8 @@
 # Sparse times sparse, row by row (Gustavson 1978): row i of Z is the sum over the entries (i, k) of
 # A of A[i, k] times row k of B. Preamble: multiply, add, IDENTITY, MASK (0: none, 1: a mask, 2: its
 # complement), VALUES (False: all values of the result are equal and known), DENSE (with VALUES and
-# without a mask: a sum for every column), and the texts of the three forms of a row:
+# without a mask: a sum for every column), the text of lower_bound.py, and those of the three forms
+# of a row:
 #
 # - DENSE (multiply_rows_dense.py): each product is added to a sum of its column;
 # - short (multiply_rows_short.py): without a mask a row of at most SHORT products, as road networks

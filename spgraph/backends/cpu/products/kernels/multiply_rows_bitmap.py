@@ -21,14 +21,8 @@ def bits_set(word):
 @inner
 def holds(indices, first, last, j):
     """Whether j is among the ascending indices[first:last]."""
-    stop = last
-    while first < stop:
-        half = (first + stop) >> BIT
-        if np.uint64(indices[half]) < j:
-            first = half + BIT
-        else:
-            stop = half
-    return first < last and np.uint64(indices[first]) == j
+    at = lower_bound(indices, first, last, j)
+    return at < last and np.uint64(indices[at]) == j
 
 
 @inner
