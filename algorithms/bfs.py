@@ -9,7 +9,7 @@ from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
 from ..iterations import Level
-from ..iterations.level_search import settled
+from ..iterations.level_search import search_checked
 from ..semirings import any_pair, min_secondi
 from .vertices import vertex
 
@@ -117,7 +117,7 @@ def bfs(
     start = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     # q<!level> = q min.secondi A: the least vertex of the frontier that has an edge to it
     ring = min_secondi if parents else any_pair
-    found = settled(A, start, ring, direction, max_depth, trace)
+    found = search_checked(A, start, ring, direction, max_depth, trace)
     if found.trace is not None:
         return TracedBFS(found.level, found.value, found.trace)
     return BFS(found.level, found.value)

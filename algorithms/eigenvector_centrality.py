@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..containers import MatrixLike, Vector
 from ..containers.storage.numbers import flags
-from ..iterations.power_iteration import Hop, Step, graph, limits, power, settled
+from ..iterations.power_iteration import Hop, Step, check_limits, power
+from ..iterations.ranks import checked_graph, converged
 
 
 def eigenvector_centrality(
@@ -41,8 +42,8 @@ def eigenvector_centrality(
     [0.5, 0.707, 0.5]
     """
     flags("eigenvector_centrality", weighted=weighted)
-    A = graph("eigenvector_centrality", A, weighted)
-    limits("eigenvector_centrality", tol, max_iter)
+    A = checked_graph("eigenvector_centrality", A, weighted)
+    check_limits("eigenvector_centrality", tol, max_iter)
     n = A.nrows
     start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
     # x <- (x A + c x) / its 2-norm: beside 1 weights far below would change x by less than tol
@@ -50,4 +51,4 @@ def eigenvector_centrality(
     step = Step((Hop(A),), keep=keep, weighted=weighted)
     each = None if tol is None else tol * max(n, 1)
     found = power(start, step, norm=2, tol=each, max_iter=max_iter)
-    return settled("eigenvector_centrality", found, each, found.value)
+    return converged("eigenvector_centrality", found, each, found.value)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ..containers import MatrixLike, Vector
 from ..containers.storage.numbers import flags
-from ..iterations.power_iteration import Hop, Step, full, graph, limits, power, scaled, settled
+from ..iterations.power_iteration import Hop, Step, check_limits, power
+from ..iterations.ranks import checked_graph, converged, full_vector, scaled
 from ..operations import vxm
 from ..semirings import plus_first, plus_times
 
@@ -57,13 +58,13 @@ def hits(
     ([0.618, 0.382, 0.0, 0.0], [0.0, 0.0, 0.382, 0.618])
     """
     flags("hits", weighted=weighted)
-    A = graph("hits", A, weighted)
-    limits("hits", tol, max_iter)
+    A = checked_graph("hits", A, weighted)
+    check_limits("hits", tol, max_iter)
     n = A.nrows
     # h <- (h A) A', of sum 1
     step = Step((Hop(A), Hop(A._T)), weighted=weighted)
     start = Vector.filled(1 / max(n, 1), size=n, device=A.device)
     found = power(start, step, norm=1, tol=tol, max_iter=max_iter)
     authority = vxm(found.value, A, plus_times if weighted else plus_first)
-    authority = scaled(full("hits", "authority", authority, A), 1)
-    return settled("hits", found, tol, HITS(found.value, authority))
+    authority = scaled(full_vector("hits", "authority", authority, A), 1)
+    return converged("hits", found, tol, HITS(found.value, authority))

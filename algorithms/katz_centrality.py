@@ -9,7 +9,8 @@ import numpy as np
 
 from ..containers import MatrixLike, Vector
 from ..containers.storage.numbers import flags
-from ..iterations.power_iteration import Hop, Step, full, graph, limits, scaled, settled, started
+from ..iterations.power_iteration import Hop, Step, check_limits, started
+from ..iterations.ranks import checked_graph, converged, full_vector, scaled
 
 
 def katz_centrality(
@@ -51,18 +52,18 @@ def katz_centrality(
     [0.56, 0.611, 0.56]
     """
     flags("katz_centrality", weighted=weighted)
-    A = graph("katz_centrality", A, weighted)
-    limits("katz_centrality", tol, max_iter)
+    A = checked_graph("katz_centrality", A, weighted)
+    check_limits("katz_centrality", tol, max_iter)
     if not 0 <= alpha < float("inf"):
         raise ValueError(f"katz_centrality: alpha: expected a finite number >= 0, got {alpha!r}")
     restart: float | Vector
     if isinstance(beta, int | float) or (not isinstance(beta, Vector) and np.ndim(beta) == 0):
         restart = float(cast(float, beta))
     else:
-        restart = full("katz_centrality", "beta", beta, A)
+        restart = full_vector("katz_centrality", "beta", beta, A)
     # x <- alpha x A + beta
     step = Step((Hop(A),), factor=alpha, teleport=1.0, restart=restart, weighted=weighted)
     start = Vector.filled(0.0, size=A.nrows, device=A.device)
     each = None if tol is None else tol * max(A.nrows, 1)
     value, found = started(start, step, tol=each, max_iter=max_iter)
-    return settled("katz_centrality", found, each, scaled(value, 2))
+    return converged("katz_centrality", found, each, scaled(value, 2))

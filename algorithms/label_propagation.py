@@ -9,7 +9,7 @@ import numpy as np
 from ..containers import Matrix, MatrixLike, Vector
 from ..containers.storage.arrays import Array
 from ..errors import ConvergenceError
-from ..iterations.power_iteration import limits
+from ..iterations.power_iteration import check_limits
 from ..operations import (
     apply,
     assign,
@@ -60,7 +60,7 @@ def label_propagation(A: MatrixLike, *, max_iter: int = 100, seed: int | None = 
     (1, 1, 2)
     """
     A = undirected("label_propagation", A)
-    limits("label_propagation", None, max_iter)
+    check_limits("label_propagation", None, max_iter)
     own = diag(Vector.filled(1, size=A.nrows, dtype=np.int64, device=A.device))
     # an edge counts 2 and a vertex's own label 1, so that it decides among equals
     votes = ewise_add(ewise_add(A.pattern(np.int64), A.pattern(np.int64)), own)

@@ -8,18 +8,15 @@ import numpy as np
 
 from ..containers import Matrix, MatrixLike, Vector
 from ..containers.storage.numbers import flags
-from ..iterations.power_iteration import (
-    Hop,
-    Step,
+from ..iterations.power_iteration import Hop, Step, check_limits, started
+from ..iterations.ranks import (
     check_inverse,
+    checked_graph,
+    converged,
     fits_single,
-    full,
-    graph,
+    full_vector,
     inverse_out_strength,
-    limits,
     scaled,
-    settled,
-    started,
 )
 
 # what a tolerance has to exceed for contributions in single precision to be exact enough
@@ -67,8 +64,8 @@ def pagerank(
     [0.037, 0.48, 0.445, 0.037]
     """
     flags("pagerank", weighted=weighted)
-    A = graph("pagerank", A, weighted)
-    limits("pagerank", tol, max_iter)
+    A = checked_graph("pagerank", A, weighted)
+    check_limits("pagerank", tol, max_iter)
     if not 0 < damping < 1:
         raise ValueError(f"pagerank: damping: expected a number in (0, 1), got {damping!r}")
     n, scale = A.nrows, inverse_out_strength(A, weighted)
@@ -85,11 +82,11 @@ def pagerank(
     )
     single = (tol is None or tol >= SINGLE) and fits_single(A, scale, weighted)
     value, found = started(1 / max(n, 1), step, tol=tol, max_iter=max_iter, single=single)
-    return settled("pagerank", found, tol, scaled(value, 1))
+    return converged("pagerank", found, tol, scaled(value, 1))
 
 
 def _distribution(personalization: Vector | Sequence[float] | np.ndarray, A: Matrix) -> Vector:
-    v = full("pagerank", "personalization", personalization, A)
+    v = full_vector("pagerank", "personalization", personalization, A)
     low, high = v._value_range() if v.size else (0.0, 1.0)
     if not (low >= 0 and 0 < high < float("inf")):
         raise ValueError(

@@ -8,19 +8,16 @@ import numpy as np
 
 from ..containers import MatrixLike, Vector
 from ..containers.storage.numbers import flags
-from ..iterations.power_iteration import (
-    Hop,
-    Step,
+from ..iterations.power_iteration import Hop, Step, check_limits, power
+from ..iterations.ranks import (
     check_inverse,
-    full,
-    graph,
+    checked_graph,
+    converged,
+    full_vector,
     inverse,
     inverse_out_strength,
-    limits,
     out_strength,
-    power,
     scaled,
-    settled,
 )
 from ..operations import ewise_mult, vxm
 from ..semirings import plus_first, plus_times
@@ -74,8 +71,8 @@ def salsa(
     ([0.667, 0.333, 0.0, 0.0], [0.0, 0.0, 0.333, 0.667])
     """
     flags("salsa", weighted=weighted)
-    A = graph("salsa", A, weighted)
-    limits("salsa", tol, max_iter)
+    A = checked_graph("salsa", A, weighted)
+    check_limits("salsa", tol, max_iter)
     out = out_strength(A, weighted)
     forth, back = inverse(out), inverse_out_strength(A._T, weighted)
     for scale in (forth, back):
@@ -85,5 +82,5 @@ def salsa(
     start = scaled((out > 0).astype(np.float64), 1)
     found = power(start, step, tol=tol, max_iter=max_iter)
     authority = vxm(ewise_mult(found.value, forth), A, plus_times if weighted else plus_first)
-    authority = scaled(full("salsa", "authority", authority, A), 1)
-    return settled("salsa", found, tol, SALSA(scaled(found.value, 1), authority))
+    authority = scaled(full_vector("salsa", "authority", authority, A), 1)
+    return converged("salsa", found, tol, SALSA(scaled(found.value, 1), authority))

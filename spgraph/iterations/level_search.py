@@ -84,10 +84,12 @@ def search(
     """
     flags("search", trace=trace)
     A, start = operands("search", A, "start", start)
-    return settled(A, start, checks.semiring("search", semiring), direction, max_depth, trace)
+    return search_checked(
+        A, start, checks.semiring("search", semiring), direction, max_depth, trace
+    )
 
 
-def settled(
+def search_checked(
     A: Matrix,
     start: Vector,
     ring: Semiring,
