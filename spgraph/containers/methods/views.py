@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from spgraph.containers.storage.settled import settle
+from spgraph.containers.storage.device_memory import synchronize
 from spgraph.errors import DomainMismatch
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class MatrixViews:
         source, derived = self._source, self._derived
         if source is not None and not source.symmetric and "arrays" not in derived:
             made = transposed(source)
-            settle(self.device)
+            synchronize(self.device)
             derived["arrays"] = tuple(getattr(made, each) for each in self._arrays)
         # of a symmetric one another thread has just made them
         self._take_arrays()
@@ -63,7 +63,7 @@ class MatrixViews:
         """Keep `value` as `name` for all who look at this Matrix from now on; on a GPU once it has
         been made: they may look from another stream, which does not wait for the current one.
         """
-        settle(self.device)
+        synchronize(self.device)
         self._derived[name] = value
 
     def _take_arrays(self: Any) -> None:

@@ -1,4 +1,6 @@
-"""Memory of devices: small arrays copied there and back, addresses, and arrays at addresses."""
+"""Memory of devices: small arrays copied there and back, addresses, arrays at addresses, and the
+wait before an array is kept for other threads.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
+from spgraph.containers.annotations import Device
+from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda, on_device
 
 
 def to_host(array: Array) -> Callable[[], np.ndarray]:
@@ -60,3 +63,15 @@ def array_at(address: int, size: int, dtype: np.dtype, owner: Any) -> Array:
     cupy = import_cupy()
     memory = cupy.cuda.UnownedMemory(address, size * dtype.itemsize, owner)
     return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def synchronize(device: Device) -> None:
+    """Wait until a GPU (a full name) has completed the work of its current stream; nothing for the
+    CPU or a Placement.
+
+    An array that is kept for later calls must be complete: another thread, which works in another
+    stream, may find it. Later work of the same stream needs no wait.
+    """
+    if isinstance(device, str) and device != "cpu":
+        with on_device(device) as cupy:
+            cupy.cuda.get_current_stream().synchronize()

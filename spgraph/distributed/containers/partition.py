@@ -24,8 +24,8 @@ from spgraph.containers.storage.arrays import (
     move,
     on_device,
 )
+from spgraph.containers.storage.device_memory import synchronize
 from spgraph.containers.storage.numbers import is_integer
-from spgraph.containers.storage.settled import settle
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 
 # where shards have ALIGN_FROM vertices or more, ranges of ids begin at multiples of WORD, so that
@@ -199,7 +199,7 @@ class Partition:
             return getattr(self, name)
         if (name, device) not in self._tables:
             table = move(getattr(self, name), device)
-            settle(device)
+            synchronize(device)
             self._tables[name, device] = table
         return self._tables[name, device]
 

@@ -26,7 +26,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
 )
 from spgraph.containers.storage.casting import held_number
-from spgraph.containers.storage.settled import settle
+from spgraph.containers.storage.device_memory import synchronize
 from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
@@ -112,7 +112,7 @@ class Placement:
             return self.partition(size).shard_ids(self.local[k], self.devices[k])
         if k not in self._shard_ids:
             ids = self.graph_partition.shard_ids(self.local[k], self.devices[k])
-            settle(self.devices[k])
+            synchronize(self.devices[k])
             self._shard_ids[k] = ids
         return self._shard_ids[k]
 

@@ -10,9 +10,9 @@ import numpy as np
 from spgraph import interrupts
 from spgraph.backends.cuda.entrywise.masks import (
     bits_of,
+    conform,
     id_type,
     mask_words,
-    settle,
     true_indices,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
@@ -125,7 +125,7 @@ def _write_all(
         # the values are written: whatever fails from here on, their bits go with them
         out._become(Vector._of(out.size, w._values, bits=z_bits))
     with contextlib.suppress(MemoryError):  # it is written: only its storage may change from here
-        out._become(settle(out))
+        out._become(conform(out))
 
 
 def _program(w: Vector, t: Vector, accum: Function | None) -> str:

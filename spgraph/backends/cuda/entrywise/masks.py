@@ -63,7 +63,7 @@ def count_bits(bits: Array) -> int:
     return int(total[0])
 
 
-def settle(v: Vector) -> Vector:
+def conform(v: Vector) -> Vector:
     """A new result in the storage that its density asks for, its entries counted if that was not
     done yet.
     """

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.entrywise.masked_write import write
-from spgraph.backends.cuda.entrywise.masks import bits_of, id_type, settle
+from spgraph.backends.cuda.entrywise.masks import bits_of, conform, id_type
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, unpack_bits, words
@@ -66,7 +66,7 @@ def ewise(
     z_bits = jit.NULL if full else xp.empty(words(size), np.uint32)
     z = xp.empty(size, op.result)
     jit.sweep(kernel, size, bits_of(u), u._values, bits_of(v), v._values, *scalars, size, z_bits, z)
-    return Vector._of(size, z) if full else settle(Vector._of(size, z, bits=z_bits))
+    return Vector._of(size, z) if full else conform(Vector._of(size, z, bits=z_bits))
 
 
 @jit.on_device
@@ -105,7 +105,7 @@ def select(u: Vector, op: Function, thunk: Any) -> Vector:
     kernel = jit.kernel("select", "select", text)
     z_bits, z = xp.empty(words(u.size), np.uint32), xp.empty(u.size, u.dtype)
     jit.sweep(kernel, u.size, bits_of(u), u._values, thunk, u.size, z_bits, z)
-    return settle(Vector._of(u.size, z, bits=z_bits))
+    return conform(Vector._of(u.size, z, bits=z_bits))
 
 
 @jit.on_device
@@ -142,7 +142,7 @@ def extract(u: Vector, indices: Array) -> Vector:
         if count:
             jit.sweep(kernel, count, bits_of(u), u._values, indices, count, z_bits, z)
         t = Vector._of(count, z, bits=None if u._bits is None else z_bits)
-        return settle(t)
+        return conform(t)
     kernel = jit.kernel("extract", "extract_sparse", text)
     if count == 0 or u.nvals == 0:
         return Vector._of(count, xp.empty(0, u.dtype), indices=xp.empty(0, index_dtype(count)))
@@ -207,7 +207,7 @@ def scatter(w: Vector, ids: Array, values: Array, accum: Function) -> Vector:
         return Vector._of(w.size, z)
     if w.size:
         jit.sweep(end, w.size, bits, w.size, z)
-    return settle(Vector._of(w.size, z, bits=bits))
+    return conform(Vector._of(w.size, z, bits=bits))
 
 
 def _scatter_in_order(w: Vector, ids: Array, values: Array, accum: Function) -> Vector:

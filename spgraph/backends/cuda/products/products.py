@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, bits_of, mask_words, settle
+from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, bits_of, conform, mask_words
 from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.products.row_bins import RowBins, row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
@@ -69,7 +69,7 @@ def pulled(
     return (
         Vector._of(A.nrows, z)
         if complete
-        else settle(Vector._of(A.nrows, z, bits=z_bits, nvals=nvals))
+        else conform(Vector._of(A.nrows, z, bits=z_bits, nvals=nvals))
     )
 
 
@@ -194,4 +194,4 @@ class Scatter:
 
     def result(self) -> Vector:
         """The sums; how many there are is read back."""
-        return settle(Vector._of(self.A.ncols, self.z, bits=self.z_bits))
+        return conform(Vector._of(self.A.ncols, self.z, bits=self.z_bits))
