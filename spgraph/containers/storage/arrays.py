@@ -70,7 +70,9 @@ def is_cuda(array: Array) -> bool:
 
 def array_module(array: Array) -> ModuleType:
     """The library (numpy or cupy) whose functions take `array`."""
-    return sys.modules["cupy"] if type(array) is not np.ndarray and is_cuda(array) else np
+    if type(array) is np.ndarray or not is_cuda(array):
+        return np
+    return sys.modules["cupy"]
 
 
 def is_array(given: Any) -> bool:

@@ -91,19 +91,21 @@ def rounded(values: Array) -> Array:
     return compress(values >> low << low != values, values)
 
 
-def as_reals(values: Array, op: str, repeats: int) -> Array | None:
-    """A float64 copy of integers of which up to `repeats` + 1 are combined by "plus" or "times", to
-    compare with what comes of them; None where nothing can go out of their range, and for another
-    operator.
+def may_wrap(values: Array, op: str, repeats: int) -> bool:
+    """Whether up to `repeats` + 1 of these values, combined by the operator `op`, may exceed the
+    range of their type: integers under "plus" or "times"; other operators are not looked at.
     """
     if values.dtype.kind not in "iu" or op not in ("plus", "times") or not values.size:
-        return None
+        return False
     bounds, most = np.iinfo(values.dtype), repeats + 1
     largest = max(abs(int(values.min())), abs(int(values.max())))
-    few = op == "plus" or most < 64 or largest < 2
-    if few and (largest * most if op == "plus" else max(largest, 1) ** most) <= bounds.max:
-        return None
-    return values.astype(np.float64)
+    few = op == "plus" or most < 64 or largest < 2  # else the power takes long to compute
+    return not few or (largest * most if op == "plus" else max(largest, 1) ** most) > bounds.max
+
+
+def as_reals(values: Array, op: str, repeats: int) -> Array | None:
+    """A float64 copy of values that `may_wrap`, for `check_wrapped`; None of others."""
+    return values.astype(np.float64) if may_wrap(values, op, repeats) else None
 
 
 def check_wrapped(argument: str, made: Array, reals: Array) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, array_module
-from spgraph.containers.storage.casting import as_reals, check_wrapped
+from spgraph.containers.storage.casting import check_wrapped, may_wrap
 from spgraph.errors import FormatError
 
 # entries that are compared at once: 256 kB of ids stay in a core's own cache
@@ -129,7 +129,7 @@ def check_sums(name: str, S: Any, made: Array) -> None:
     """
     if getattr(S, "format", None) not in STORED or made.size >= S.nnz:
         return
-    if as_reals(S.data.ravel(), "plus", S.nnz - made.size) is not None:
+    if may_wrap(S.data.ravel(), "plus", S.nnz - made.size):
         reals = S.astype(np.float64).tocsr()  # arrays, and flags of them, that nobody else has
         reals.sum_duplicates()
         check_wrapped(f"{name}: S", made, reals.data)
