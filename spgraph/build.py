@@ -27,8 +27,8 @@ from spgraph.containers.storage.arrays import (
     on_device,
 )
 from spgraph.containers.storage.casting import as_reals, check_wrapped, converted_exactly, storing
-from spgraph.containers.storage.chosen import distinct
 from spgraph.containers.storage.numbers import flags_or_none, is_integer
+from spgraph.containers.storage.selection import distinct
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function

@@ -18,8 +18,8 @@ from spgraph.containers.storage.arrays import (
     is_cuda,
     on_device,
 )
-from spgraph.containers.storage.chosen import compress, distinct
 from spgraph.containers.storage.numbers import flags, is_integer
+from spgraph.containers.storage.selection import compress, distinct
 from spgraph.random_edges import (
     LARGEST,
     UNIT,

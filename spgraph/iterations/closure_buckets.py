@@ -8,7 +8,7 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import array_module
-from spgraph.containers.storage.chosen import compress
+from spgraph.containers.storage.selection import compress
 from spgraph.errors import unsettled
 from spgraph.semirings import TypedMonoid, TypedSemiring, binary, monoid
 from spgraph.steps import backend

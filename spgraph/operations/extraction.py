@@ -10,7 +10,7 @@ from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, Indices, IntoMatrix, IntoVector, Position
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_its_device
-from spgraph.containers.storage.chosen import compress
+from spgraph.containers.storage.selection import compress
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DomainMismatch
 from spgraph.steps import backend, finish, is_distributed

@@ -7,6 +7,7 @@ import numpy as np
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, unpack_bits
 from spgraph.containers.storage.casting import storing
+from spgraph.containers.storage.selection import is_first
 from spgraph.semirings import BinaryOp, Function
 from spgraph.steps import backend, fitted
 
@@ -44,9 +45,7 @@ def widened(
 def folded(ids: Array, w: Vector, values: Array, accum: Function) -> tuple[Array, Array]:
     """The ids, each once, with w's entry there and then the id's values folded from the left."""
     xp = array_module(ids)
-    fresh = xp.ones(ids.size, bool)
-    xp.not_equal(ids[1:], ids[:-1], out=fresh[1:])
-    starts = xp.flatnonzero(fresh)
+    starts = xp.flatnonzero(is_first(ids))
     unique = ids[starts]
     there = backend(w.device).extract(w, unique).to_bitmap()
     flags = xp.ones(unique.size, bool)

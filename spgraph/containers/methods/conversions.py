@@ -25,7 +25,7 @@ from spgraph.containers.storage.arrays import (
     read_only,
 )
 from spgraph.containers.storage.casting import differs, rounded
-from spgraph.containers.storage.chosen import compress
+from spgraph.containers.storage.selection import compress
 from spgraph.containers.storage.compressed import (
     ascends,
     check_other,

@@ -22,8 +22,8 @@ from spgraph.containers.storage.arrays import (
     on_its_device,
 )
 from spgraph.containers.storage.casting import converted_exactly
-from spgraph.containers.storage.chosen import compress
 from spgraph.containers.storage.numbers import flags
+from spgraph.containers.storage.selection import compress
 from spgraph.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 
 if TYPE_CHECKING:

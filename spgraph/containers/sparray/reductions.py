@@ -13,6 +13,7 @@ from spgraph.containers.sparray.lines import Extreme, extremes, plain, stored, s
 from spgraph.containers.storage.arrays import Array, array_module, move, on_device, on_its_device
 from spgraph.containers.storage.casting import converted_exactly
 from spgraph.containers.storage.numbers import flags, is_integer
+from spgraph.containers.storage.selection import is_first
 from spgraph.errors import DomainMismatch
 
 
@@ -240,7 +241,4 @@ def _first_of_rows(A: Any, extreme: Extreme, explicit: bool) -> Array:
 def _firsts(flags: Array, rows: Array) -> Array:
     """The place of the first flag of each row that has one."""
     places = array_module(flags).flatnonzero(flags)
-    rows = rows[places]
-    first = rows == rows
-    first[1:] = rows[1:] != rows[:-1]
-    return places[first]
+    return places[is_first(rows[places])]

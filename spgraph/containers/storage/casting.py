@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, array_module, as_array, on_device, unpack_bits
-from spgraph.containers.storage.chosen import compress
+from spgraph.containers.storage.selection import compress
 from spgraph.containers.storage.values import converted, value_dtype
 from spgraph.errors import DomainMismatch
 

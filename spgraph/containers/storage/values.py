@@ -21,8 +21,8 @@ from spgraph.containers.storage.arrays import (
     on_its_device,
     read_only,
 )
-from spgraph.containers.storage.chosen import compress
 from spgraph.containers.storage.numbers import flags
+from spgraph.containers.storage.selection import compress
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:

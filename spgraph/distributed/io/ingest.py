@@ -19,7 +19,7 @@ import scipy.sparse
 
 from spgraph.containers import memory
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, is_cuda, move
-from spgraph.containers.storage.chosen import compress
+from spgraph.containers.storage.selection import compress, is_first
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.errors import CommunicationError
@@ -315,8 +315,7 @@ def _merged(
     S.data, S.indices, S.indptr = data, indices, starts.astype(indices.dtype)
     S.has_sorted_indices = False
     S.sort_indices()
-    fresh = np.ones(indices.size, bool)
-    np.not_equal(indices[1:], indices[:-1], out=fresh[1:])
+    fresh = is_first(indices)
     first = starts[:-1]
     fresh[first[first < indices.size]] = True  # equal ids in different rows
     if fresh.all():
@@ -344,8 +343,7 @@ def _merged_cuda(
         order = keys.argsort()
         keys, values = keys[order], values[order]
         del order
-    fresh = xp.ones(keys.size, bool)
-    xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    fresh = is_first(keys)
     if values is not None:
         values = reduce_segments(values, xp.flatnonzero(fresh), duplicates)
     keys = compress(fresh, keys)

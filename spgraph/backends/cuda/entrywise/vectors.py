@@ -12,6 +12,7 @@ from spgraph.backends.cuda.entrywise.masks import bits_of, conform, id_type
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, unpack_bits, words
+from spgraph.containers.storage.selection import is_first
 from spgraph.semirings import Function, TypedMonoid, binary, cuda_literal
 from spgraph.semirings import monoid as monoids
 
@@ -217,9 +218,7 @@ def _scatter_in_order(w: Vector, ids: Array, values: Array, accum: Function) -> 
         return z
     order = xp.argsort(ids, kind="stable")
     ids, values = ids[order], values[order]
-    fresh = xp.ones(ids.size, bool)
-    xp.not_equal(ids[1:], ids[:-1], out=fresh[1:])
-    starts = xp.flatnonzero(fresh)
+    starts = xp.flatnonzero(is_first(ids))
     unique = ids[starts]
     there = extract(w, unique).to_bitmap()
     present = xp.ones(unique.size, bool)

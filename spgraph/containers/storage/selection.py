@@ -1,5 +1,7 @@
-"""Elements of an array that flags choose, however many: CuPy counts them in a C int where a boolean
-array is an index, and raises OverflowError from 2**31 on.
+"""Elements of an array that flags select, and the first of each group of equal ones.
+
+CuPy counts flags in a C int where a boolean array is an index, and raises OverflowError from 2**31
+on; `compress` takes any number.
 """
 
 from __future__ import annotations
@@ -22,11 +24,17 @@ def compress(flags: Array, values: Array) -> Array:
     return made
 
 
+def is_first(keys: Array) -> Array:
+    """For each of the sorted keys, whether it is the first of its group of equal ones."""
+    xp = array_module(keys)
+    first = xp.ones(keys.size, bool)
+    xp.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return first
+
+
 def distinct(keys: Array) -> Array:
     """Each of the ascending keys once: a copy, or `keys` where none is repeated."""
     if keys.size == 0:
         return keys
-    xp = array_module(keys)
-    fresh = xp.ones(keys.size, bool)
-    xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    return keys if bool(fresh.all()) else compress(fresh, keys)
+    first = is_first(keys)
+    return keys if bool(first.all()) else compress(first, keys)
