@@ -45,10 +45,10 @@ def betweenness_centrality(
     `sources` is a vertex or a sequence of vertices, which count once each; or `k` of all vertices
     are drawn, the same for the same `seed`; by default all are sources.
 
-    Relative errors are below 1e-10, however many paths there are; weighted paths of floats are of
-    the same length where their sums in that type are. Where rounding absorbs a weight, so that an
-    edge leads to a vertex of the same distance, paths of fewer such edges in a row are the shorter
-    ones. On a GPU the last bits may differ from run to run.
+    Relative errors are below 1e-10, however many paths there are. Weighted paths of floats count as
+    equally long if their sums in that type are equal. Where rounding absorbs a weight, so that an
+    edge leads to a vertex of the same distance, a path with fewer such edges in a row is the
+    shorter one. On a GPU the last bits may differ from run to run.
 
     Raises DimensionMismatch for an A that is not square, IndexOutOfBound and DomainMismatch for
     sources that are no vertices of it, ValueError for `sources` and `k` together, a k that is not

@@ -17,10 +17,10 @@ def closeness_centrality(
 ) -> Vector:
     """How near every vertex is to all that reach it: a Vector of float64 on A's device.
 
-    Where r vertices reach v, v itself among them, and their distances to v, in edges, sum to d,
-    the closeness of v is (r - 1) / d; `wf_improved` multiplies it by (r - 1) / (n - 1), so that
-    vertices of small components are not near to all. It is 0 where nothing else reaches v. As in
-    NetworkX distances are inward: A[i, j] is the edge i -> j, and outward ones are those of A.T.
+    If r vertices reach v, v itself among them, and their distances to v, in edges, sum to d, the
+    closeness of v is (r - 1) / d. `wf_improved` multiplies it by (r - 1) / (n - 1), which lowers it
+    in small components. It is 0 where no other vertex reaches v. As in NetworkX, distances are
+    those along in-edges (A[i, j] is the edge i -> j); give A.T for those along out-edges.
 
     Parameters:
         sources: the vertices whose distances count, from 0; None: all.

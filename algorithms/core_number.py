@@ -16,9 +16,9 @@ def core_number(A: MatrixLike) -> Vector:
     way they point, once (NetworkX counts those of both directions twice); values are not looked at,
     loops are no edges. DimensionMismatch for an A that is not square.
 
-    Each round takes off all vertices of degree at most k, so that the work is that of all edges,
-    once, and of the remaining vertices in every round. A k takes as many rounds as its vertices
-    take one another's neighbours away: a few in social networks, n / 2 in a path of n vertices.
+    Each round removes all vertices of degree at most k. The work is that of all edges once, and of
+    the remaining vertices in every round. A removal lowers other degrees, so that one k may take
+    several rounds: a few in social networks, n / 2 in a path of n vertices.
 
     Source: Seidman, "Network structure and minimum degree" (1983); Dhulipala, Blelloch, Shun,
     "Julienne: a framework for parallel graph algorithms using work-efficient bucketing" (2017).

@@ -29,11 +29,11 @@ def greedy_color(A: MatrixLike, *, seed: int | None = None) -> Vector:
     Parameters:
         seed: an integer >= 0 that fixes all random choices; None: others at every call.
 
-    The colours are those of going through the vertices by falling degree (by its logarithm, rounded
-    down, and at random among equals), each taking the least colour that it does not see. A round
-    colours all vertices whose neighbours before them in that order are coloured. There are as many
-    rounds as the longest such chain has vertices: a few dozen where degrees are small, some hundred
-    on dense power-law graphs, n in a complete graph.
+    The colours are those of a greedy colouring in the order of falling degree (of its logarithm,
+    rounded down; at random among equals): each vertex takes the least colour that no neighbour
+    before it has. A round colours all vertices whose neighbours before them are coloured. There are
+    as many rounds as the longest chain of such neighbours has vertices: a few dozen where degrees
+    are small, some hundred on dense power-law graphs, n in a complete graph.
 
     Source: Jones and Plassmann, "A parallel graph coloring heuristic" (1993); the order:
     Hasenplaugh, Kaler, Schardl, Leiserson, "Ordering heuristics for parallel graph coloring"

@@ -39,10 +39,11 @@ def label_propagation(A: MatrixLike, *, max_iter: int = 100, seed: int | None = 
         seed: an integer >= 0 that fixes all random choices; None: others at every call.
 
     At first every vertex is its own label. A sweep goes through the colours of `greedy_color`, one
-    after the other; all vertices of a colour take the label most frequent among their neighbours:
-    their own if it is one of these, else the least. All vertices at once would exchange their
-    labels for ever, in a star for one; neighbours are never at it together here, so that each
-    change makes more neighbours equal, and the sweeps end. `max_iter` bounds them.
+    after the other. All vertices of a colour take the label that is most frequent among their
+    neighbours; of several such labels they keep their own, or else take the least. If all vertices
+    changed at once, neighbours could exchange their labels for ever, as in a star. Vertices of one
+    colour are no neighbours: so each change increases the number of edges between equal labels, and
+    the sweeps end. `max_iter` bounds their number.
 
     Raises DimensionMismatch for an A that is not square, ValueError for a max_iter that is no
     integer >= 0, ConvergenceError, with the labels reached, if the last sweep still changes some.

@@ -34,9 +34,9 @@ def pagerank(
 ) -> Vector:
     """The PageRank of every vertex: a full Vector of float64 on A's device, of sum 1.
 
-    A walker follows an out-edge of the vertex he stands on with probability `damping`; else, and
-    always where there is no out-edge, he teleports to a vertex drawn by `personalization`. A
-    vertex's rank is the share of time that he spends there. A[i, j] is the edge i -> j.
+    A random walk follows an out-edge of its vertex with probability `damping`; else, and always
+    where there is no out-edge, it teleports to a vertex drawn by `personalization`. The rank of a
+    vertex is the share of time that the walk spends there. A[i, j] is the edge i -> j.
 
     Parameters:
         damping: the probability to follow an edge rather than to teleport.

@@ -39,14 +39,14 @@ class SALSA(NamedTuple):
 def salsa(
     A: MatrixLike, *, tol: float | None = 1e-8, max_iter: int = 100, weighted: bool = False
 ) -> SALSA:
-    """How good every vertex is as a hub and as an authority to a random walker: `SALSA(hub,
+    """How good every vertex is as a hub and as an authority of a random walk: `SALSA(hub,
     authority)`, full Vectors of float64 on A's device, of sum 1 each.
 
-    The walker goes to and fro: from a hub along one of its out-edges to an authority, from there
-    back along one of its in-edges to a hub, each edge being as likely as the others of the vertex
-    or, `weighted`, in proportion to A's values. He starts at a vertex with out-edges, all alike;
-    `hub` is where he is in the end after an even number of steps, `authority` after an odd one.
-    A[i, j] is the edge i -> j.
+    The walk goes from a hub along one of its out-edges to an authority, from there back along one
+    of its in-edges to a hub, and so on. Each edge of a vertex is as likely as the others or,
+    `weighted`, in proportion to A's values. It starts at a vertex with out-edges, all alike; `hub`
+    is the distribution of its vertex after many steps, an even number of them, `authority` after an
+    odd number. A[i, j] is the edge i -> j.
 
     Parameters:
         tol: end when the change is at most this; None: after max_iter iterations.

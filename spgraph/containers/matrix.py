@@ -58,13 +58,13 @@ class Matrix(
     The arrays are canonical CSR: the columns of row i are indices[indptr[i]:indptr[i + 1]],
     ascending, each once. An *iso* matrix keeps one value for all entries (`values` has length 1),
     so that a pattern costs no bytes for values. Index arrays are int32 or int64, each as it came.
-    On the CPU the three are read-only views. CuPy has no such flag: who writes into those of a
-    Matrix on CUDA changes it behind its back, and what it has derived and kept goes wrong.
+    On the CPU the three are read-only views. CuPy has no such flag: do not write into those of a
+    Matrix on CUDA, whose cached transpose and other derived data would become wrong.
 
-    `Matrix(x)` is a new one of what stands for a matrix: a sparse array or matrix of SciPy or
-    CuPy, a sparse tensor of PyTorch or JAX, an array (of any library that offers DLPack) or a table
-    of pandas, whose zeros are no entries, nested lists, a graph of NetworkX or igraph, a Matrix of
-    python-graphblas, or a Matrix, which is copied. `from_scipy`, `from_dense`, `from_networkx` and
+    `Matrix(x)` makes a new one from a sparse array or matrix of SciPy or CuPy, a sparse tensor of
+    PyTorch or JAX, an array (of any library that offers DLPack), nested lists or a table of pandas,
+    whose zeros are no entries, a graph of NetworkX or igraph, a Matrix of python-graphblas, or a
+    Matrix, which is copied. `from_scipy`, `from_dense`, `from_networkx` and
     `from_igraph` do the same and have options; `from_coo`, `empty`, `spgraph.read` and
     `spgraph.generators` make others. Raises DomainMismatch for anything else.
 

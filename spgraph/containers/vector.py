@@ -58,13 +58,13 @@ class Vector(
 
     On the CPU the three are read-only views; CuPy has no such flag.
 
-    `Vector(x)` is a new one of an array of one dimension (of NumPy, CuPy, PyTorch, JAX) or a list
-    of numbers, each an entry, of a sparse array or tensor of one dimension (of SciPy, PyTorch,
-    JAX), or of a Vector (of python-graphblas, too), which is copied. The way back without a copy is
-    DLPack: `torch.from_dlpack(v)` of a Vector with an entry in each position has its memory, and
-    who writes it writes the Vector. `from_dense` can leave
-    values out; `from_coo`, `empty`, `filled` and `arange` make others. Raises DomainMismatch for
-    anything else.
+    `Vector(x)` makes a new one from an array of one dimension (of NumPy, CuPy, PyTorch, JAX) or a
+    list of numbers, each an entry; from a sparse array or tensor of one dimension (of SciPy,
+    PyTorch, JAX); or from a Vector (of python-graphblas, too), which is copied. It raises
+    DomainMismatch for anything else. `from_dense` can leave values out; `from_coo`, `empty`,
+    `filled` and `arange` make others. The way back without a copy is DLPack:
+    `torch.from_dlpack(v)` of a Vector with an entry in each position shares its memory, so that
+    writing into the tensor writes into the Vector.
 
     >>> import spgraph as sg
     >>> sg.Vector([1, 2, 3]).nvals

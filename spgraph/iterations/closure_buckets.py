@@ -1,4 +1,6 @@
-"""The closure out of operations: what it means, and what runs where a backend has no fused form."""
+"""The closure made of operations: the reference for tests, and what runs where a backend has no
+fused form.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ Scalar = Any  # a NumPy scalar of the semiring's type: NumPy's types of numbers 
 def composed_closure(
     A: Matrix, start: Vector, semiring: TypedSemiring, delta: float | int | None
 ) -> Vector:
-    """`closure` out of operations, with the arguments of a backend's: values that have improved and
-    lie before the limit of the bucket are pushed; when there are none, the limit moves by `delta`.
+    """`closure` made of operations, with the arguments of a backend's: improved values before the
+    limit of the bucket are pushed; when there are none, the limit moves by `delta`.
     """
     on, add = backend(A.device), semiring.add
     x = start.dup(semiring.dtype)

@@ -19,9 +19,10 @@ def contract(A: MatrixLike) -> Vector:
     to be symmetric (`A.symmetric`) most edges are never read: those of the giant component say
     nothing new. Otherwise each edge is read once, which is cheaper than to test the symmetry.
 
-    The labels are a forest, every vertex below a smaller one: first its least neighbour, then one
-    more edge hooks tree onto tree, larger root under smaller; the trees are compressed to stars, a
-    vote over a sample of the edges names the giant, and only the edges outside of it are left.
+    The labels are a forest, every vertex below a smaller one. First each vertex is hooked under its
+    least neighbour; then one more edge of each vertex joins trees, the larger root under the
+    smaller. The trees are compressed to stars, a vote over a sample of the edges names the giant
+    component, and only the edges outside of it are left.
 
     Raises DimensionMismatch for an A that is not square.
 
@@ -41,8 +42,8 @@ def contract(A: MatrixLike) -> Vector:
 
 
 def composed(A: MatrixLike) -> Vector:
-    """`contract` out of operations: what it means, what a loop of one's own costs, and what runs
-    where a backend has no fused form.
+    """`contract` made of operations: the reference for tests, and what runs where a backend has no
+    fused form.
 
     Source: Zhang, Azad, Hu, "FastSV: a distributed-memory connected component algorithm with fast
     convergence" (2020).

@@ -54,13 +54,13 @@ def closure(
     chosen freely: with min and max, best values first, in buckets of width `delta` (None: chosen
     from A's values where the semiring is one of those above, otherwise no order).
 
-    There is a fixed point where going on along a walk never makes its value better. That is tested
-    for min_plus (A >= 0, else NegativeWeight) and max_times (0 <= A <= 1, start >= 0), and neither
-    may hold NaN, nor may those of max_min and min_max. With other semirings it is yours to know:
-    ConvergenceError, with the last iterate, when values still improve after A.nrows rounds.
-    OverflowError where the integer type does not hold a value of min_plus itself; a sum beyond it
-    that is not the best one is none. Raises DimensionMismatch, DomainMismatch and BackendMismatch
-    as operations do.
+    There is a fixed point where following one more edge never improves a walk's value. This is
+    tested for min_plus (A >= 0, else NegativeWeight) and for max_times (0 <= A <= 1, start >= 0);
+    these two, max_min and min_max refuse NaN. For any other semiring you have to know it:
+    ConvergenceError, with the last iterate, if values still improve after A.nrows rounds.
+    OverflowError if the integer type does not hold a value of min_plus; sums beyond it that are not
+    the best ones do no harm. Raises DimensionMismatch, DomainMismatch and BackendMismatch as
+    operations do.
 
     Source: Meyer, Sanders, "Delta-stepping: a parallelizable shortest path algorithm" (2003);
     Davidson, Baxter, Garland, Owens, "Work-efficient parallel GPU methods for single-source
@@ -142,7 +142,7 @@ def counting(A: MatrixLike, start: Vector, delta: float | None) -> tuple[Matrix,
 
 
 def composed(A: MatrixLike, start: Vector, semiring: SemiringLike) -> Vector:
-    """`closure` out of operations: what it means, and what runs without a fused form of it."""
+    """`closure` made of operations: the reference for tests."""
     A, plan = checked(A, start, semiring, None)
     return _fitting(A, start, composed_closure(A, start, plan.typed, None), plan)
 

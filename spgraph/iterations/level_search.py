@@ -53,20 +53,20 @@ def search(
     max_depth: int | None = None,
     trace: bool = False,
 ) -> Search:
-    """Settle every vertex that `start` reaches, level by level, each once: `Search(level, value,
+    """Breadth-first search over a semiring, from all entries of `start`: `Search(level, value,
     trace)`.
 
     The entries of `start` are level 0 and keep their values. The vertices of level d + 1 are those
-    that an edge of A reaches from level d and that no earlier level holds; the value of each is the
-    sum over *all* such edges of value[u] * A[u, v], by `semiring`. So any_pair gives levels,
+    that an edge of A reaches from level d and that are in no earlier level. The value of each is
+    the sum, by `semiring`, of value[u] * A[u, v] over *all* such edges. So any_pair gives levels,
     min_secondi the parent of least id, plus_first the number of shortest paths.
 
     `level` is a Vector of int32 (int64 beyond 2**31 vertices), `value` one of the semiring's type;
     vertices that are not reached have no entry. `value` is None for any_pair, whose values are all
-    one. `max_depth` bounds the levels. `direction` is "push" (along the edges of the frontier),
-    "pull" (every open vertex looks along its in-edges, over the transpose) or "auto", which decides
-    anew in each level. `trace` asks for a list with a `Level` for each level, which costs a second
-    run.
+    one. `max_depth` is the last level. `direction` is "push" (the frontier's edges are followed),
+    "pull" (every unvisited vertex looks along its in-edges, over the transpose) or "auto", which
+    decides anew in each level. `trace` asks for a list with a `Level` for each level, which costs a
+    second run.
 
     Raises DimensionMismatch for an A that is not square or a `start` of another size,
     DomainMismatch for a semiring that does not fit the types, BackendMismatch for containers on
@@ -97,7 +97,7 @@ def search_checked(
     max_depth: int | None = None,
     trace: bool = False,
 ) -> Search:
-    """`search` for an algorithm that has checked A and `trace`, and made a `start` that fits."""
+    """`search` for a caller that has checked A and `trace`, and made a `start` that fits."""
     checks.direction("search", direction)
     plan = _plan(ring, start.dtype, A.dtype, A.index_dtype)
     if plan.converts:
@@ -128,8 +128,8 @@ def composed_search(
     max_depth: int,
     trace: bool,
 ) -> tuple[Vector, Vector | None, np.ndarray | None]:
-    """`search` out of operations, with the arguments of a backend's: what it means, what a loop of
-    one's own costs, and what runs where a backend has no fused form.
+    """`search` made of operations, with the arguments of a backend's: the reference for tests, and
+    what runs where a backend has no fused form.
     """
     typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
     on, n, device = backend(A.device), A.nrows, A.device
@@ -221,10 +221,12 @@ def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -
 
 
 def _pulls(A: Matrix, device: Device, direction: str, first: bool) -> bool:
-    """Whether A's transpose is used: for a Matrix that lives for this call alone it does not pay to
-    make one, for few edges on the CPU neither, nor for one in host memory, where besides a vertex
-    has to find what it looks for in its `first` hit: else a search that pushes, which reads each
-    edge once at most, reads less.
+    """Whether the search may pull over A's transpose.
+
+    Making a transpose does not pay for a Matrix that lives for this call alone, for few edges on
+    the CPU, or for a Matrix in host memory. There even a transpose that exists pays only if the
+    `first` hit of a vertex decides: else a pull reads more than a push, which reads each edge once
+    at most.
     """
     if direction != "auto":
         return direction == "pull"
@@ -244,8 +246,8 @@ def _max_depth(max_depth: int | None, A: Matrix) -> int:
 
 
 def _levels(rows: np.ndarray, visited: int) -> list[Level]:
-    """The rows of a trace. A search ends when nothing is left to find, without a look at the edges
-    of the last level: its row says so.
+    """The rows of a trace as Levels. A search that has found all vertices ends without looking at
+    the edges of the last level, which has no row: it is added here, with 0 edges.
     """
     levels = [
         Level(depth, WAYS[way], frontier, edges, nanoseconds * 1e-9)

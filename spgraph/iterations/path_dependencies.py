@@ -1,5 +1,5 @@
-"""Searches from many sources, each for itself: their levels; and, forward and back again, how much
-every vertex carries of the shortest paths.
+"""Searches from each of many sources: their levels, and Brandes' dependencies of the sources on
+every vertex, which a search forward and one backward find.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ def _level_from(A: Matrix, source: int) -> Vector:
 def composed_dependencies(
     A: Matrix, T: Matrix | None, sources: np.ndarray, level: Vector | None
 ) -> Vector:
-    """`dependencies` out of operations, with the arguments of a backend's: what it means, what a
-    loop of one's own costs, and what runs where a backend has no fused form. T is not looked at.
+    """`dependencies` made of operations, with the arguments of a backend's: the reference for
+    tests, and what runs where a backend has no fused form. T is not used.
     """
     score = Vector.filled(0.0, size=A.nrows, device=A.device)
     for k, source in enumerate(sources.tolist()):

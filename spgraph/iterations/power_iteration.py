@@ -115,9 +115,9 @@ def started(
     max_iter: int = 100,
     single: bool = False,
 ) -> tuple[Vector, Callable[[], Power]]:
-    """(The value of `power`, a function that gives all of it): on a GPU the function may wait for
-    the iteration, the host may first say what to do with the value. `x` may be what all vertices
-    begin with, where the other arguments are known to be right.
+    """(value, a function that gives the whole result of `power`). On a GPU the function waits for
+    the iteration; before, the host may already launch what is computed from the value. `x` may also
+    be the number that all vertices begin with; then the other arguments are not checked.
     """
     ring = _checked(x, step, norm, tol, max_iter) if isinstance(x, Vector) else _typed(step)
     A, max_iter = step.hops[0].A, int(max_iter)  # of a small type products would overflow
@@ -160,8 +160,8 @@ def composed(
     tol: float | None = 1e-6,
     max_iter: int = 100,
 ) -> Power:
-    """`power` out of operations: what it means, what a loop of one's own costs, and what runs where
-    a backend has no fused form. All of it is in double precision.
+    """`power` made of operations, all in double precision: the reference for tests, and what runs
+    where a backend has no fused form.
     """
     _checked(x, step, norm, tol, max_iter)
     ring = plus_times if step.weighted else plus_first

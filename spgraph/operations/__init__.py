@@ -1,13 +1,16 @@
 """One function per GraphBLAS operation: check, direction, backend, accumulate, masked write.
 
 Operands are Vectors, or Matrices and what `Matrix` can be made from. All operations share their
-keyword arguments. With t the operation's result, Z = t, or Z = out `accum` t (a union: where only
-one has an entry, that one), and then out<mask, replace> = Z: positions that the mask allows take
-Z's entry or lose their own; the others keep theirs, or lose it under `replace`. Without `out` a new
-container is returned, which has entries only where the mask allows; its type is the operator's
-result type over the operands' types, promoted as NumPy does. With `out` the values are cast to
-out's type, and `out` is returned. Arguments may be `out` or the mask's container: nothing is
-written before everything is computed.
+keyword arguments. If t is the result of the operation itself, then
+
+1. Z = t, or with `accum` Z = accum(out, t), a union: where only one of both has an entry, that one;
+2. out<mask, replace> = Z: a position that the mask allows gets Z's entry, or becomes empty if Z has
+   none there; any other position keeps its entry, or under `replace` becomes empty.
+
+Without `out` a new container is returned, which has entries only where the mask allows; its type is
+the operator's result type over the operands' types, promoted as NumPy does. With `out` the values
+are cast to out's type, and `out` is returned. An operand or the mask's container may be `out`
+itself: nothing is written before everything is computed.
 
 The semantics are those of the GraphBLAS C API specification 2.1 (Brock, Buluc, Kimmerer, Kitchen,
 Kumar, Mattson, McMillan, Moreira, Pelletier, Welch, 2023).

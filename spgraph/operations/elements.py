@@ -68,9 +68,9 @@ def ewise_add(
     as GraphBLAS says; `ewise_union` with 0, or `u - v`, gives -v[i]; binary.first of integers
     refuses a v of floats).
 
-    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
-    be written, `accum` an operator that combines what is there with what comes; `replace` empties
-    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
@@ -124,9 +124,9 @@ def ewise_union(
     `op` is a BinaryOp or Monoid, or its name. The result has its type over both and the scalars
     (SuiteSparse's eWiseUnion).
 
-    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
-    be written, `accum` an operator that combines what is there with what comes; `replace` empties
-    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import binary
@@ -172,9 +172,9 @@ def ewise_mult(
 
     `op` is a BinaryOp or Monoid, or its name, whose type over both the result has.
 
-    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
-    be written, `accum` an operator that combines what is there with what comes; `replace` empties
-    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
@@ -264,9 +264,9 @@ def apply(
     `left` or `right`: op(left, x) or op(x, right). An IndexUnaryOp gives op(x, i, j, right), j
     being 0 for a Vector and `right` its thunk (default 0).
 
-    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
-    be written, `accum` an operator that combines what is there with what comes; `replace` empties
-    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import binary, unary
@@ -357,9 +357,9 @@ def select(
     `op` is an IndexUnaryOp or its name, such as "tril" or "valuegt", and `thunk` the number that it
     compares with.
 
-    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
-    be written, `accum` an operator that combines what is there with what comes; `replace` empties
-    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import indexunary

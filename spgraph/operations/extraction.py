@@ -10,8 +10,8 @@ from spgraph import checks
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, Indices, IntoMatrix, IntoVector, Position
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, on_its_device
-from spgraph.containers.storage.selection import compress
 from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.selection import compress
 from spgraph.errors import DomainMismatch
 from spgraph.steps import backend, finish, is_distributed
 
@@ -71,9 +71,9 @@ def extract(
     Vector of that row or column. Raises IndexOutOfBound for an index outside of u; in an array a
     negative one is outside too: it is often the mark of what was not found.
 
-    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
-    be written, `accum` an operator that combines what is there with what comes; `replace` empties
-    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> v = sg.Vector.from_coo([1, 3], [10, 30], size=5)

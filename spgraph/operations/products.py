@@ -73,9 +73,10 @@ def mxv(
     that library. Rows of A without entries then hold the identity of the semiring's monoid, such as
     inf for min_plus, or `fill`, which monoids without an identity (any) require.
 
-    `out` is a Vector to write into, which is returned, `mask` a Mask of the positions that may be
-    written, `accum` an operator that combines what is there with what comes; `replace` empties what
-    the mask excludes (`spgraph.operations` has the whole rule). Beside an array: ValueError.
+    `out` is a Vector to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    With an array none of the four may be given: ValueError.
 
     `direction` is "pull" (each row looks for entries of u), "push" (each entry of u follows its
     column, over the transpose, which a Matrix keeps), or "auto": by the density of u. Raises
@@ -255,9 +256,9 @@ def mxm(
     array of that library; for rows (or columns, if A is the array) of the Matrix without entries,
     `fill` and what an array excludes, see `mxv`. Of two arrays the first is converted to a Matrix.
 
-    `out` is a Matrix to write into, which is returned, `mask` a Mask of the positions that may be
-    written, `accum` an operator that combines what is there with what comes; `replace` empties what
-    the mask excludes (`spgraph.operations` has the whole rule).
+    `out` is a Matrix to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     Of Matrices it is computed row by row (Gustavson), as dot products of rows of A and columns of B
     where a mask leaves few positions, or as products with dense rows where B has every entry:

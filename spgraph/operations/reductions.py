@@ -152,9 +152,9 @@ def reduce_rowwise(
     Its type, `dtype` and errors are those of `reduce`: plus over a Matrix of bool counts the
     entries that are True.
 
-    `out` is a Vector to write into, which is returned, `mask` a Mask of the positions that may be
-    written, `accum` an operator that combines what is there with what comes; `replace` empties what
-    the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a Vector to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])

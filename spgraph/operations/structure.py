@@ -32,9 +32,9 @@ def transpose(
 
     Without a mask and `out` it is the view `A.T`, which a Matrix keeps: asking again costs nothing.
 
-    `out` is a Matrix to write into, which is returned, `mask` a Mask of the positions that may be
-    written, `accum` an operator that combines what is there with what comes; `replace` empties what
-    the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a Matrix to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> sg.transpose(sg.Matrix.from_dense([[1, 2]])).shape
@@ -65,9 +65,9 @@ def kronecker(
     name. The result has the shape (A.nrows * B.nrows, A.ncols * B.ncols) and the operator's type
     over both. OverflowError where a position of it has no 64-bit index.
 
-    `out` is a Matrix to write into, which is returned, `mask` a Mask of the positions that may be
-    written, `accum` an operator that combines what is there with what comes; `replace` empties what
-    the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a Matrix to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> A, B = sg.Matrix.from_dense([[1, 2]]), sg.Matrix.from_dense([[3], [4]])
@@ -122,9 +122,9 @@ def diag(
 
     Entry i of the Vector stands at (i, i + k), or at (i - k, i) for a negative `k`.
 
-    `out` is a container to write into, which is returned, `mask` a Mask of the positions that may
-    be written, `accum` an operator that combines what is there with what comes; `replace` empties
-    what the mask excludes. The whole rule is in the docstring of `spgraph.operations`.
+    `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
+    written; `accum` an operator that combines old entries with new ones; `replace` empties the
+    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
 
     >>> import spgraph as sg
     >>> D = sg.diag(sg.Vector.from_dense([3, 4]), 1)

@@ -49,8 +49,9 @@ class MatrixTensors(MatrixParts):
         """A sparse_csr tensor of PyTorch with the same entries, on the same device.
 
         Its parts are copies. `copy=False` shares those of the Matrix where the types allow it
-        (offsets and columns of one type, no iso values): who changes them changes the Matrix, and
-        what that has derived and kept goes wrong. `sg.Matrix(tensor)` is the way back.
+        (offsets and columns of one type, no iso values). Do not write into these: the Matrix would
+        change, and its cached transpose and other derived data would become wrong.
+        `sg.Matrix(tensor)` is the way back.
 
         >>> import spgraph as sg
         >>> sg.Matrix([[0, 2.0], [3.0, 0]]).to_torch().values()  # doctest: +SKIP

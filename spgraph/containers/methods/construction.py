@@ -244,8 +244,8 @@ class MatrixConstruction(MatrixParts):
 
         `nrows` and `ncols` default to the largest index + 1. Repeated positions are combined with
         the BinaryOp or Monoid `dup_op` (or that of its name), in the order given; without one they
-        raise ValueError, except under a scalar, where they change nothing. `symmetric=True` is the
-        caller's word that the entries are symmetric: it is not checked, and nothing is mirrored.
+        raise ValueError, except under a scalar, where they change nothing. `symmetric=True`
+        asserts that the entries are symmetric: it is not checked, and nothing is mirrored.
         `dtype`, `device` and the OverflowError of sums are as those of `Vector.from_coo`.
 
         `compact=True` is for ids far apart: the vertices that occur, as a row or a column, are

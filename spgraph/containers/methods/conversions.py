@@ -25,7 +25,6 @@ from spgraph.containers.storage.arrays import (
     read_only,
 )
 from spgraph.containers.storage.casting import differs, rounded
-from spgraph.containers.storage.selection import compress
 from spgraph.containers.storage.compressed import (
     ascends,
     check_other,
@@ -34,6 +33,7 @@ from spgraph.containers.storage.compressed import (
     without_duplicates,
 )
 from spgraph.containers.storage.numbers import flags, flags_or_none
+from spgraph.containers.storage.selection import compress
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
 
@@ -194,11 +194,11 @@ class MatrixConversions(MatrixParts):
         integers that their type does not hold).
 
         The arrays are copied. `copy=False` borrows those of a CSR without duplicates whose columns
-        ascend: it needs no memory, and nobody may change S as long as the Matrix lives, for the
-        Matrix keeps what it has derived (its transpose, the extent of its values). The arrays are
-        checked in either case, one pass that takes about a fifth of the time of the copy:
-        FormatError where offsets do not ascend or an index is out of range. `symmetric=True` is the
-        caller's word that A equals its transpose; None leaves it to be tested when needed.
+        ascend, and needs no memory. Then S must not be changed as long as the Matrix lives, because
+        the Matrix keeps derived data (its transpose, the range of its values). The arrays are
+        checked in either case, in one pass that takes about a fifth of the time of the copy:
+        FormatError where offsets do not ascend or an index is out of range. `symmetric=True`
+        asserts, unchecked, that A equals its transpose; None leaves it to be tested when needed.
 
         >>> import scipy.sparse, spgraph as sg
         >>> S = scipy.sparse.csr_array([[0, 2.0], [2.0, 0]])
@@ -321,8 +321,8 @@ class MatrixConversions(MatrixParts):
         """A scipy.sparse.csr_array of the same entries.
 
         Its arrays are copies. `copy=False` shares those of a Matrix on the CPU where the types
-        allow it: who changes them changes the Matrix, and what that has derived and kept goes
-        wrong.
+        allow it. Do not write into these: the Matrix would change, and its cached transpose and
+        other derived data would become wrong.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
