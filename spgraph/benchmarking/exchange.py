@@ -24,6 +24,7 @@ from spgraph.distributed import Communicator, DistributedMatrix, Placement
 
 COLLECTIVES = (
     "all_gather",
+    "all_gather_into",
     "all_to_all",
     "all_reduce",
     "reduce_scatter",

@@ -98,6 +98,13 @@ def gathers(comm: Communicator) -> None:
                 same(comm, came, expected, (dtype, pattern))
                 own = sum(whole[p].nbytes for p in comm.local)
                 assert comm.bytes_sent - before == own * (comm.num_shards - 1)
+            if len(set(pattern)) == 1:
+                before, parts = comm.bytes_sent, sent(comm, whole)
+                wholes = sent(comm, [np.zeros_like(expected[0])] * comm.num_shards)
+                assert comm.all_gather_into(parts, wholes) is wholes
+                spoil(parts)
+                same(comm, wholes, expected, ("into", dtype, pattern))
+                assert comm.bytes_sent - before == own * (comm.num_shards - 1)
     # views with gaps between the elements
     whole = [np.arange(p, p + 40, dtype=np.int32) for p in range(comm.num_shards)]
     parts = [part[::3] for part in sent(comm, whole)]
@@ -305,7 +312,8 @@ def together(comm: Communicator) -> None:
         for p, device in zip(comm.local, comm.devices, strict=True)
     ]
     with comm.together("together", 0) as group:
-        gathered = group.all_gather(sent(comm, whole), sizes=[3] * comm.num_shards)
+        gathered = sent(comm, [np.zeros(3 * comm.num_shards, int)] * comm.num_shards)
+        group.all_gather_into(sent(comm, whole), gathered)
         wholes = sent(comm, [np.zeros(2 * comm.num_shards, int)] * comm.num_shards)
         group.all_to_all_into(parts, [[2] * comm.num_shards] * len(comm.local), wholes)
     came = [list(np.split(whole, comm.num_shards)) for whole in wholes]

@@ -27,8 +27,8 @@ from spgraph.errors import BackendUnavailable, CommunicationError
 NOT_READY = 600  # cudaErrorNotReady, of an event
 SPIN, NAP, POLL = 0.002, 0.00005, 0.05  # seconds: of busy waiting, of each sleep, between checks
 INIT, DESTROY = 60.0, 10.0  # seconds for calls of NCCL that wait for the other processes
-LOSS_NEWS = 1.0  # seconds in which the store learns of the loss of a process
-LOSS_ACKNOWLEDGED = 10.0  # seconds in which all other processes have acknowledged it
+# seconds in which the store learns of the loss of a process, and all others have acknowledged it
+LOSS_NEWS, LOSS_ACKNOWLEDGED = 1.0, 10.0
 PUBLISH_AFTER = 1.0  # seconds after which a process publishes in the store that it waits
 CALL_LIMIT = 3.0  # after a loss, seconds that a call of NCCL in another thread may take
 
@@ -90,6 +90,10 @@ class Links:
         self._depth = 0  # of groups in groups
         self._held: list[Any] = []  # what their calls send and receive, until the outermost ends
         self._calling = threading.RLock()  # held during calls of NCCL: `abort` frees what they use
+        self._done: list[Any] = []  # for each link an event, which `finish` records
+        for link in links:
+            with on_device(link.device) as cupy:
+                self._done.append(cupy.cuda.Event(disable_timing=True))
         if store is not None:
             store.when_lost(self._on_loss)
 
@@ -130,23 +134,28 @@ class Links:
 
     def all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
         """The parts of all shards joined, in new arrays; sizes[q] elements come from shard q."""
-        each, total, byte = parts[0].dtype.itemsize, sum(sizes), self.nccl.NCCL_UINT8
-        received = self.empty([total] * len(parts), parts[0].dtype)
-        if total == 0:
+        received = self.empty([sum(sizes)] * len(parts), parts[0].dtype)
+        if len(set(sizes)) == 1:
+            if sizes[0]:
+                self.all_gather_into(parts, received)
             return received
-        equal = len(set(sizes)) == 1
-        starts = [] if equal else starts_of(sizes)
+        starts, each, byte = starts_of(sizes), parts[0].dtype.itemsize, self.nccl.NCCL_UINT8
         with self:  # NCCL runs the broadcasts of a group concurrently
             for link, part, target in self._each(parts, received):
-                at, stream = (part.data.ptr, target.data.ptr), link.stream()
-                if equal:
-                    link.comm.allGather(*at, part.nbytes, byte, stream)
-                for q in range(0 if equal else self.num_shards):
-                    if sizes[q]:
-                        place = at[1] + starts[q] * each
-                        source = at[0] if q == link.shard else place
-                        link.comm.broadcast(source, place, sizes[q] * each, byte, q, stream)
+                for q, size in enumerate(sizes):
+                    if size:
+                        place = target.data.ptr + starts[q] * each
+                        ends = part.data.ptr if q == link.shard else place, place
+                        link.comm.broadcast(*ends, size * each, byte, q, link.stream())
         return received
+
+    def all_gather_into(self, parts: Sequence[Array], wholes: Sequence[Array]) -> None:
+        """The parts of all shards, equally many elements, joined in `wholes`."""
+        byte = self.nccl.NCCL_UINT8
+        with self:
+            for link, part, whole in self._each(parts, wholes):
+                ends = part.data.ptr, whole.data.ptr
+                link.comm.allGather(*ends, part.nbytes, byte, link.stream())
 
     def all_to_all_into(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
         """parts[k][q] to shard q; what comes to local shard k, sizes[k][p] elements from shard p,
@@ -173,32 +182,30 @@ class Links:
     def all_reduce(self, parts: Sequence[Array], op: Op) -> list[Array]:
         """New arrays of the reduction of all parts."""
         received = self.empty([part.size for part in parts], parts[0].dtype)
-        kind, how = self._type_number(parts[0].dtype), self._op_number(op)
+        how = self._numbers(parts[0].dtype, op)
         if parts[0].size:
             with self:
                 for link, part, target in self._each(parts, received):
-                    link.comm.allReduce(
-                        part.data.ptr, target.data.ptr, part.size, kind, how, link.stream()
-                    )
+                    ends = part.data.ptr, target.data.ptr
+                    link.comm.allReduce(*ends, part.size, *how, link.stream())
         return received
 
     def reduce_scatter(self, parts: Sequence[Array], sizes: Sequence[int], op: Op) -> list[Array]:
         """New arrays: for each local shard its slice of the reduction of all parts."""
         received = self.empty([sizes[link.shard] for link in self.links], parts[0].dtype)
-        each = parts[0].dtype.itemsize
-        kind, how = self._type_number(parts[0].dtype), self._op_number(op)
+        each, how = parts[0].dtype.itemsize, self._numbers(parts[0].dtype, op)
         if sum(sizes) == 0:
             return received
         with self:
             for link, part, target in self._each(parts, received):
                 stream, source, here = link.stream(), part.data.ptr, target.data.ptr
                 if len(set(sizes)) == 1:
-                    link.comm.reduceScatter(source, here, sizes[0], kind, how, stream)
+                    link.comm.reduceScatter(source, here, sizes[0], *how, stream)
                     continue
                 for q, (first, size) in enumerate(zip(starts_of(sizes), sizes, strict=False)):
                     if size:
                         ends = source + first * each, here if q == link.shard else 0
-                        link.comm.reduce(*ends, size, kind, how, q, stream)
+                        link.comm.reduce(*ends, size, *how, q, stream)
         return received
 
     def empty(self, counts: Sequence[int], dtype: np.dtype) -> list[Array]:
@@ -253,13 +260,10 @@ class Links:
             self._current = link
             yield (link, *items)
 
-    def _type_number(self, dtype: np.dtype) -> int:
-        """NCCL's constant for a type that it reduces."""
-        return getattr(self.nccl, f"NCCL_{dtype.name.upper()}")
-
-    def _op_number(self, op: Op) -> int:
-        """NCCL's constant for a reduction. The `or` of bytes that are 0 or 1 is their maximum."""
-        return getattr(self.nccl, {"or": "NCCL_MAX"}.get(op, f"NCCL_{op.upper()}"))
+    def _numbers(self, dtype: np.dtype, op: Op) -> list[int]:
+        """NCCL's for a type and a reduction. The `or` of bytes that are 0 or 1 is their maximum."""
+        names = dtype.name, "max" if op == "or" else op
+        return [getattr(self.nccl, f"NCCL_{name.upper()}") for name in names]
 
     # --- waiting, and failures --------------------------------------------------------------------
 
@@ -321,11 +325,9 @@ class Links:
 
     def finish(self) -> None:
         """Wait for all calls, on all devices."""
-        for link in self.links:
-            with on_device(link.device) as cupy:
-                event = cupy.cuda.Event(disable_timing=True)
-                event.record(cupy.cuda.get_current_stream())
-                self.wait(event, link.device)
+        for link, event in zip(self.links, self._done, strict=True):
+            event.record(import_cupy().cuda.get_current_stream(number_of(link.device)))
+            self.wait(event, link.device)
 
     def destroy(self) -> None:
         """Destroy the communicators of NCCL; all processes do so at about the same time."""

@@ -105,6 +105,9 @@ class NcclCommunicator(Communicator):
     def _all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
         return self._links.all_gather(parts, sizes)
 
+    def _all_gather_into(self, parts: Sequence[Array], wholes: Sequence[Array]) -> None:
+        self._links.all_gather_into(parts, wholes)
+
     def _all_to_all(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
         self._links.all_to_all_into(parts, sizes, wholes)
 
