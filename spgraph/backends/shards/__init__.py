@@ -16,7 +16,8 @@ R = TypeVar("R")
 # - ("send", (arrays, sizes, whole)), an array for each shard, how much comes from each, and an
 #   array for all of that: `whole`, when it has come;
 # - ("counts", (array, round, part)): (what the kernels of all shards have counted, in rows, their
-#   sums), on the host, and the answer of "gather" to a part that travels with them, or None;
+#   sums), on the host, and the whole of `part`, a part that travels with them and the array where
+#   those of all shards come, joined, or None;
 # - ("meet", anything): the same, once all devices have come there; "meet_processes": the same where
 #   there are several processes.
 Steps = Generator[tuple[str, Any], Any, R]

@@ -1,6 +1,9 @@
 """Host-mapped counters: memory of the host that the kernels of a round write directly. Each 64-bit
 word is a count, shifted left by 16, and in the low 16 bits the number of the round, by which the
 host sees that the word has been written.
+
+The counts of several processes are gathered into such memory, by NCCL, which takes it ("Data
+pointers" in its guide) but writes single bytes: the host reads it when the collective has ended.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
+from spgraph.containers.storage.device_memory import address, array_at
 from spgraph.distributed.communicators import Communicator
 
 POLL = 0.05  # seconds between two checks for failures
@@ -24,6 +28,13 @@ def host_mapped(shape: tuple[int, int], array: Array) -> np.ndarray:
     made = np.frombuffer(memory, np.int64, shape[0] * shape[1]).reshape(shape)
     made[:] = 0
     return made
+
+
+def on_device_too(host: np.ndarray, array: Array) -> Array:
+    """The same memory, which is from `host_mapped`, as an array of the library of `array`."""
+    if not is_cuda(array):
+        return host.reshape(-1)
+    return array_at(address(host), host.size, host.dtype, host)
 
 
 def _ended(arrays: Sequence[Array]) -> bool:

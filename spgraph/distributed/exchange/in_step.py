@@ -4,7 +4,9 @@ others; when all have asked, all are answered, by a communicator or by peers.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -13,13 +15,14 @@ from spgraph.backends.shards.buffers import Buffers
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.communicators import Communicator
-from spgraph.distributed.exchange.host_counters import host_mapped, wait_for_counts
+from spgraph.distributed.exchange.host_counters import host_mapped, on_device_too, wait_for_counts
 
 if TYPE_CHECKING:
     from spgraph.distributed.containers.placement import Placement
 
 R = TypeVar("R")
 
+NOTHING: AbstractContextManager[Any] = contextlib.nullcontext()
 Rows = list[list[int]]  # the counts of all shards
 # a part of a vector in the order of the shards, and the size of each shard's part
 Part = tuple[Any, Sequence[int]]
@@ -37,21 +40,25 @@ def run(
     one fails, the others are closed.
     """
     sent: Sequence[Any] = [None] * len(steps)
-    places = [on_device(device) for device in devices]
+    places: Sequence[AbstractContextManager[Any]] = [on_device(device) for device in devices]
+    only = NOTHING
+    if len(places) == 1:  # it stays the current one between the steps
+        (only,), places = places, [NOTHING]
     try:
-        while True:
-            requests, found = [], []
-            for step, place, answer in zip(steps, places, sent, strict=True):
-                with place:
-                    try:
-                        requests.append(step.send(answer))
-                    except StopIteration as end:
-                        found.append(end.value)
-            if found:
-                return found
-            request = requests[0][0]
-            answers = more.get(request) or getattr(exchange, request)
-            sent = answers([data for _, data in requests])
+        with only:
+            while True:
+                requests, found = [], []
+                for step, place, answer in zip(steps, places, sent, strict=True):
+                    with place:
+                        try:
+                            requests.append(step.send(answer))
+                        except StopIteration as end:
+                            found.append(end.value)
+                if found:
+                    return found
+                request = requests[0][0]
+                answers = more.get(request) or getattr(exchange, request)
+                sent = answers([data for _, data in requests])
     finally:
         for step in steps:
             step.close()
@@ -64,11 +71,12 @@ class ByCommunicator:
 
     def __init__(self, communicator: Communicator, host_counters: np.ndarray | None = None) -> None:
         self.communicator, self.host_counters = communicator, host_counters
+        # the counts of several processes: the host's memory, and the same for each local shard
+        self.of_all: tuple[Any, list[Array]] = None, []
 
-    def gather(self, given: Sequence[Part], by: Any = None) -> list[Array]:
+    def gather(self, given: Sequence[Part]) -> list[Array]:
         """The parts of all shards, joined; shards on one device share them."""
-        by = by or self.communicator
-        return by.all_gather([part for part, _ in given], sizes=given[0][1])
+        return self.communicator.all_gather([part for part, _ in given], sizes=given[0][1])
 
     def gather_own(self, given: Sequence[Part]) -> list[Array]:
         """The same in memory of its own for each shard."""
@@ -94,31 +102,34 @@ class ByCommunicator:
         return self.communicator.all_to_all_into(*zip(*given, strict=True))
 
     def counts(
-        self, given: Sequence[tuple[Array, int, Part | None]]
+        self, given: Sequence[tuple[Array, int, tuple[Array, Array] | None]]
     ) -> list[tuple[Rows, list[int], Array | None]]:
         """(the counts of all shards, in rows; their sums; the parts that travel with them, joined).
         A shard gives the array of its counts; the number of its round, which kernels have written
-        beside them for the host; and its part as for `gather`, or None.
+        beside them for the host; and its part, beside the array for those of all shards, or None.
         """
         arrays, rounds, parts = zip(*given, strict=True)
-        comm, size = self.communicator, arrays[0].size
-        joined: list[Array | None] = [None] * len(given)
-        far = comm.num_shards - 1
-        sent = far * 8 * size * len(given) if comm.processes > 1 else 0
-        sent += sum(far * own.nbytes for own, _ in filter(None, parts))
-        with comm.together("counts", sent) as together:
-            if comm.processes > 1:
-                of_all = together.all_gather(arrays, sizes=[size] * comm.num_shards)
+        comm, size, several = self.communicator, arrays[0].size, self.communicator.processes > 1
+        wholes: Sequence[Array | None] = [None] * len(given)
+        sent = sum(part[0].nbytes for part in parts if part) + several * 8 * size * len(given)
+        with comm.together("counts", sent * (comm.num_shards - 1)) as together:
+            if several:
+                if self.of_all[0] is None:
+                    host = host_mapped((comm.num_shards, size), arrays[0])
+                    self.of_all = host, [on_device_too(host, arrays[0])] * len(arrays)
+                together.all_gather_into(arrays, self.of_all[1])
             if parts[0] is not None:
-                joined = self.gather(parts, together)
-        if comm.processes > 1:
-            rows = comm.fetch(of_all)[0].reshape(-1, size).tolist()
+                own, wholes = zip(*parts, strict=True)
+                together.all_gather_into(own, wholes)
+        if several:
+            comm.synchronize()
+            rows = self.of_all[0].tolist()
         else:
             assert self.host_counters is not None
             rows = wait_for_counts(self.host_counters, rounds, arrays, comm).tolist()
         # few numbers: NumPy takes longer to add them, and to look at one
         sums = [sum(column) for column in zip(*rows, strict=True)]
-        return [(rows, sums, whole) for whole in joined]
+        return [(rows, sums, whole) for whole in wholes]
 
 
 def run_rounds(

@@ -10,8 +10,10 @@ gathers those of all vertices.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -56,14 +58,19 @@ class Memory:
     `partial` is full of.
     """
 
-    def __init__(self, arrays: GraphRows, words: int, counts: int) -> None:
+    def __init__(self, arrays: GraphRows, words: int, shards: int) -> None:
         xp, size = array_module(arrays.indptr), arrays.indptr.size - 1
         self.own = xp.empty(words, np.uint32)
         self.queue = xp.empty(size, arrays.indices.dtype)
         self.offset = xp.empty(size, arrays.indptr.dtype)
-        self.counts = xp.empty(counts, np.int64)
-        self.control = xp.zeros(2 + counts, np.int64)
+        self.counts = xp.empty(COUNTS + shards, np.int64)
+        self.control = xp.zeros(2 + COUNTS + shards, np.int64)
         self.list = xp.empty(2 * (1 + AHEAD), np.int64)  # entries have at most two words
+        # what kernels have pushed ahead, and two arrays each for the bits and the lists of all
+        # shards that come with counts: kernels may read one while the next comes
+        self.ahead = xp.empty_like(self.list)
+        self.bits = [xp.zeros(shards * words, np.uint32) for _ in range(2)]
+        self.lists = [xp.zeros(shards * self.ahead.size, np.int64) for _ in range(2)]
         self.visited_next: Array | None = None
         self.partial: Any = jit.NULL
         self.nothing: tuple[str, bytes] | None = None
@@ -118,8 +125,14 @@ class Shard:
         self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
         place = ("memory of searches in rounds", k)
         if place not in graph.derived:
-            graph.derived[place] = Memory(arrays, self.words, COUNTS + self.num_shards)
+            graph.derived[place] = Memory(arrays, self.words, self.num_shards)
         self.memory: Memory = graph.derived[place]
+        # what travels with counts, and where it comes to: each time to the other one
+        size = (1 + AHEAD) * self.entry
+        self.ahead = self.memory.ahead.view(self.item)[:size]
+        lists = [whole.view(self.item)[: size * self.num_shards] for whole in self.memory.lists]
+        self.with_bits = itertools.cycle([(self.memory.own, whole) for whole in self.memory.bits])
+        self.with_list = itertools.cycle([(self.ahead, whole) for whole in lists])
         fields = row_fields(arrays, *(rows or (None, None)))
         fields |= {"me": number, "words": self.words, "first": list(graph.offsets)}
         names = ("own", "queue", "offset", "control", "counts")
@@ -145,7 +158,7 @@ class Shard:
         trace: Trace = []
         began = time.perf_counter()
         self.begin(sources, values)
-        rows, totals, came = yield self._counts(self.list_of(AHEAD))
+        rows, totals, came = yield self._counts(self.with_list)
         visited = rows[self.number][VERTICES]
         left, open_edges = self.findable - totals[COVERED], self.edges
         depth, pulled, before, self.is_marked = 0, False, 1, False
@@ -178,7 +191,7 @@ class Shard:
         """A level in which open vertices look for the frontier, which is a queue or, in a bitmap of
         all vertices, has come with the counts: its counts, and the next frontier.
         """
-        own, frontier = self.memory.own, came
+        frontier = came
         if queued and not self.is_marked:
             frontier = yield self._gather(self.mark())
         self.is_marked = False
@@ -189,12 +202,12 @@ class Shard:
         # the device hands out shares as it gets to them
         self.count("pull", work, frontier, values, BATCH, label, most=work)
         # most often the next level is a pull, too
-        rows, totals, following = yield self._counts(own)
+        rows, totals, following = yield self._counts(self.with_bits)
         if totals[WAITING]:
             waiting = rows[self.number][WAITING]
             work = self.grid * THREADS if waiting else 0
             self.count("pull_rows", work, frontier, values, waiting, label)
-            more, sums, following = yield self._counts(own)
+            more, sums, following = yield self._counts(self.with_bits)
             rows = [list(map(operator.add, *pair)) for pair in zip(rows, more, strict=True)]
             totals = list(map(operator.add, totals, sums))
         return rows, totals, following
@@ -231,7 +244,7 @@ class Shard:
                 coming = [row[self.number] for row in sizes]
                 came = yield "send", (to, coming, self.xp.empty(sum(coming), self.item))
             length = 0 if came is None else came.size // self.entry
-            self.settle(memory.list if came is None else came, 1, 0, length, depth)
+            self.settle(self.ahead if came is None else came, 1, 0, length, depth)
         else:
             marked = self.push_bits(vertices, edges)
             size, first = marked.size, self.number * self.words
@@ -243,9 +256,10 @@ class Shard:
             self.count("settle_bits", size, marked, came, *parts, self.label.type(depth))
         if self.expects_pull:
             self.is_marked = True
-            return (yield self._counts(self.mark()))
+            self.mark()
+            return (yield self._counts(self.with_bits))
         is_listed = self.sought or most <= self.list_edges
-        return (yield self._counts(self.list_of(AHEAD) if is_listed else None))
+        return (yield self._counts(self.with_list if is_listed else None))
 
     # --- launches ---------------------------------------------------------------------------------
 
@@ -265,10 +279,10 @@ class Shard:
         """The request for the parts of all shards, each as long as this one."""
         return "gather", (part, [part.size] * self.num_shards)
 
-    def _counts(self, part: Array | None = None) -> tuple[str, Any]:
-        """The request for the counts, and for the parts of all shards if there is one."""
-        more = None if part is None else self._gather(part)[1]
-        return "counts", (self.memory.counts, self.round, more)
+    def _counts(self, parts: Iterator[tuple[Array, Array]] | None = None) -> tuple[str, Any]:
+        """The request for the counts, and for the parts of all shards if there are any."""
+        part = None if parts is None else next(parts)
+        return "counts", (self.memory.counts, self.round, part)
 
     def begin(self, sources: Array, values: Array | None) -> None:
         """Visit the sources; the kernel that makes a queue may have pushed it already."""
@@ -282,7 +296,7 @@ class Shard:
             given = values.astype(self.dtype, copy=False)
         found = self.level, self.value, self.visited
         self.run("clear", max(self.size, self.visited.size), *found)
-        self.count("begin", sources.size, sources, given, sources.size, self.memory.list)
+        self.count("begin", sources.size, sources, given, sources.size, self.ahead)
 
     def take(self, visited: int) -> Found:
         """What was found, which the shard keeps no longer."""
@@ -300,7 +314,7 @@ class Shard:
 
     def settle(self, came: Array, lists: int, stride: int, length: int, depth: int) -> None:
         """Own vertices in so many lists are found, and become the queue."""
-        arguments = (came, lists, stride, length, self.label.type(depth), self.memory.list)
+        arguments = (came, lists, stride, length, self.label.type(depth), self.ahead)
         self.count("settle_list", max(stride, length), *arguments)
 
     def push_bits(self, vertices: int, edges: int) -> Array:
