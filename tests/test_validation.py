@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import spgraph as sg
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import move
-from spgraph.errors import DimensionMismatch, IndexOutOfBound
+from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.validation import positions, validate_bfs, validate_sssp
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
@@ -158,6 +158,108 @@ def test_a_parent_that_was_not_reached() -> None:
     assert [f.message for f in failures] == [
         "vertex 1 at level 0 has parent 2 without a level; expected level -1"
     ]
+
+
+def test_nothing_lies_below_the_last_level(A: Matrix) -> None:
+    """The result of a search that did not stop at `max_depth`."""
+    for G in (A, A.distribute(2)):
+        failures = validate_bfs(G, 0, vector(LEVEL), vector(PARENT), max_depth=1)
+        assert [f.message for f in failures] == [
+            "vertex 2 is at level 2; expected at most max_depth, 1"
+        ]
+        assert validate_bfs(G, 0, vector(LEVEL), vector(PARENT), max_depth=2) == []
+
+
+# --- entries of -1, and types that hold less than the sums ----------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "none"),
+    [(np.int32, -1), (np.int64, -1), (np.float32, -1), (np.float32, np.nan), (np.float64, np.nan)],
+)
+@pytest.mark.parametrize("shards", [1, 3])
+def test_entries_that_stand_for_none_hide_nothing(dtype: Any, none: float, shards: int) -> None:
+    """An edge from a vertex with an entry of -1 brings less than all others."""
+    edges = [(0, 1), (1, 2), (2, 0), (3, 4)]
+    A = matrix(5, edges, symmetric=True).astype(np.float32 if dtype is np.float32 else np.int64)
+    G: Any = A if shards == 1 else A.distribute(shards)
+
+    def entry(*values: float) -> Vector:
+        return Vector.from_dense(np.array(values, dtype), missing=None)
+
+    no_parents = Vector.from_dense(np.array([0, -1, -1, -1, -1]), missing=None)
+    right = Vector.from_dense(np.array([0, 0, 0, -1, -1]), missing=None)
+    for check in (validate_bfs, validate_sssp):
+        found = check(G, 0, entry(0, none, none, none, none), no_parents)
+        assert [failure.check for failure in found] == [4]
+        assert check(G, 0, entry(0, 1, 1, none, none), right) == []
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+@pytest.mark.parametrize(
+    ("weight", "kind", "distance", "dtype"),
+    [
+        (2**32 + 5, np.int64, 5, np.int32),  # 5, if it were cut to the type of distances
+        (2**32 + 5, np.uint64, 5, np.uint32),
+        (2**63 + 5, np.uint64, 5, np.int64),
+        (2**64 - 1, np.uint64, 0, np.int64),
+        (5.75, np.float64, 5, np.int64),
+        (5.75, np.float32, 5, np.int32),
+    ],
+)
+def test_weights_are_not_cut(
+    weight: Any, kind: Any, distance: int, dtype: Any, shards: int
+) -> None:
+    A = Matrix.from_coo([0, 1], [1, 2], np.array([weight, 1], kind), nrows=3, ncols=3)
+    G: Any = A if shards == 1 else A.distribute(shards)
+    wrong = Vector.from_dense(np.array([0, distance, distance + 1], dtype))
+    found = validate_sssp(G, 0, wrong, vector([0, 0, 1]))
+    assert [failure.check for failure in found] == [2]
+    assert "vertex 1 at distance" in found[0].message
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_sums_beyond_int64_hide_nothing(shards: int) -> None:
+    """Edges of the largest weight lead from 1 to 2 and 3; sums that wrapped around were less than
+    those of all other edges.
+    """
+    most = 2**63 - 1
+    A = Matrix.from_coo([0, 1, 1, 0], [1, 2, 3, 2], [5, most, most, 7], nrows=4, ncols=4)
+    G: Any = A if shards == 1 else A.distribute(shards)
+    parent = vector([0, 0, 0, -1])
+    assert [f.check for f in validate_sssp(G, 0, vector([0, 5, 7, -1]), parent)] == [4]
+    found = validate_sssp(G, 0, vector([0, 5, -1, -1]), vector([0, 0, -1, -1]))
+    assert [f.message for f in found] == [
+        "edge (0, 2) leads to vertex 2, which was not reached, at distance 7"
+    ]
+    large = Matrix.from_coo([0, 1], [1, 2], np.array([2**54 + 1, 2], np.uint64), nrows=3, ncols=3)
+    assert validate_sssp(large, 0, *sg.sssp(large, 0)) == []
+
+
+@pytest.mark.parametrize("shards", [1, 2, 5])
+def test_shards_without_edges(shards: int) -> None:
+    for edges in ([], [(0, 1)]):
+        A = matrix(3, edges)
+        G: Any = A if shards == 1 else A.distribute(shards)
+        assert validate_bfs(G, 0, *sg.bfs(G, 0)) == []
+        assert validate_sssp(G, 0, *sg.sssp(G, 0)) == []
+        found = validate_sssp(G, 0, vector([0, -1, 1]), vector([0, -1, 0]))
+        assert 5 in [failure.check for failure in found]
+
+
+def test_what_is_no_tree_is_named(A: Matrix) -> None:
+    level, parent = vector(LEVEL), vector(PARENT)
+    halves = Vector.from_dense(np.array(PARENT, float), missing=-1)
+    with pytest.raises(DomainMismatch, match="parent: expected vertices, integers, got float64"):
+        validate_bfs(A, 0, level, halves)
+    with pytest.raises(DomainMismatch, match="level: expected a Vector, got list"):
+        validate_bfs(A, 0, LEVEL, parent)  # type: ignore[arg-type]
+    with pytest.raises(DomainMismatch, match="source: expected an integer, got 0.5"):
+        validate_bfs(A, 0.5, level, parent)  # type: ignore[arg-type]
+    far = Vector.from_dense(np.array([0, 1, 2, np.inf, 1, -1, -1]), missing=-1)
+    found = validate_bfs(A, 0, far, parent)
+    wrong = "vertex 3 at level inf has parent 4 at level 1; expected level inf"
+    assert wrong in [failure.message for failure in found]
 
 
 # --- every check, everywhere ----------------------------------------------------------------------

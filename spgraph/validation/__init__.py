@@ -7,10 +7,12 @@ graph, one look for the edge from each parent, and passes over the vertices.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, NamedTuple
 
 from spgraph.containers import Matrix, Vector, as_matrix
-from spgraph.errors import DimensionMismatch, IndexOutOfBound
+from spgraph.containers.storage.numbers import is_integer
+from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import min_first, min_plus
 from spgraph.validation.tree import Fault, faults
 
@@ -38,12 +40,13 @@ def validate_bfs(
     5. Each vertex and its parent are joined by an edge of the graph.
 
     Edges of a directed graph are checked along their direction. With `max_depth`, edges that leave
-    the last level may lead anywhere.
+    the last level may lead anywhere, and no vertex lies below it.
 
-    A is n x n; `level` and `parent` have size n and entries at the reached vertices. They are
-    checked where A is, on the CPU, on a GPU or in shards, and moved there if need be; of several
-    processes each calls it and gets the same list. Raises DimensionMismatch for sizes that differ,
-    and IndexOutOfBound for a `source` that is not a vertex.
+    A is n x n; `level` and `parent` have size n and entries at the reached vertices; entries of -1
+    count as none. They are checked where A is, on the CPU, on a GPU or in shards, and moved there
+    if need be; of several processes each calls it and gets the same list. Raises DimensionMismatch
+    for sizes that differ, IndexOutOfBound for a `source` that is not a vertex, and DomainMismatch
+    for one that is no integer, parents that are none, and what is no Vector.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1], symmetric=True)
@@ -77,10 +80,9 @@ def validate_sssp(A: Matrix, source: int, distance: Vector, parent: Vector) -> l
     less in check 2, that they differ by at most the weight, which distances of 0 everywhere do.
 
     A is n x n, its values weights >= 0; `distance` and `parent` have size n and entries at the
-    reached vertices. They are checked where A is, on the CPU, on a GPU or in shards, and moved
-    there if need be; of several processes each calls it and gets the same list. Raises
-    DimensionMismatch for sizes that differ, and IndexOutOfBound for a `source` that is not a
-    vertex.
+    reached vertices; entries of -1 count as none. They are checked where A is, on the CPU, on a GPU
+    or in shards, and moved there if need be; of several processes each calls it and gets the same
+    list. Raises as `validate_bfs` does.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], [4, 3, 9], nrows=3, ncols=3)
@@ -105,10 +107,21 @@ def _checked(name: str, A: Any, source: int, **vectors: Vector) -> tuple[Matrix,
     if A.ncols != n:
         raise DimensionMismatch(f"{name}: A: expected a square matrix, got {n} x {A.ncols}")
     for what, vector in vectors.items():
+        if not isinstance(vector, Vector):
+            raise DomainMismatch(
+                f"{name}: {what}: expected a Vector, got {type(vector).__name__}; "
+                "Vector.from_dense(array, missing=-1) makes one"
+            )
         if vector.size != n:
             raise DimensionMismatch(
                 f"{name}: {what}: expected size {n}, the rows of A, got {vector.size}"
             )
+    if vectors["parent"].dtype.kind not in "iub":
+        raise DomainMismatch(
+            f"{name}: parent: expected vertices, integers, got {vectors['parent'].dtype}"
+        )
+    if not is_integer(source):
+        raise DomainMismatch(f"{name}: source: expected an integer, got {source!r}")
     if not 0 <= source < n:
         raise IndexOutOfBound(f"{name}: source: expected a vertex from 0 to {n - 1}, got {source}")
     value, parent = (vector.to(A.device) for vector in vectors.values())
@@ -120,12 +133,14 @@ def _checked(name: str, A: Any, source: int, **vectors: Vector) -> tuple[Matrix,
 
 def _of_levels(fault: Fault, n: int) -> str:
     """What is wrong with a tree of levels."""
-    v, u, own, other = (int(x) for x in fault[2:6])
+    v, u, own, other = (int(x) if isfinite(x) else x for x in fault[2:6])
     at = f"at level {own}"
     if fault.check == 1:
         return _of_tree(fault, n, "level")
     if fault.kind == "source":
         return f"source {v} {f'is {at}' if own >= 0 else 'has no level'}; expected level 0"
+    if fault.kind == "deep":
+        return f"vertex {v} is {at}; expected at most max_depth, {int(fault.sum)}"
     if fault.check == 2:
         above = f"at level {other}" if other >= 0 else "without a level"
         return f"vertex {v} {at} has parent {u} {above}; expected level {own - 1}"
@@ -156,7 +171,7 @@ def _of_distances(fault: Fault, n: int) -> str:
 def _of_tree(fault: Fault, n: int, what: str) -> str:
     """What is wrong with the parents alone."""
     v, u = int(fault.vertex), int(fault.other)
-    own = int(fault.value) if what == "level" else f"{fault.value:.17g}"
+    own = f"{fault.value:.17g}"
     messages = {
         "no parent": f"vertex {v} has {what} {own} and lacks a parent",
         "no value": f"vertex {v} has parent {u} and lacks a {what}",

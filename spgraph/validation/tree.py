@@ -9,6 +9,7 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import (
+    INT64_MAX,
     Array,
     array_module,
     index_dtype,
@@ -69,18 +70,30 @@ def faults(
     """
     weighted = semiring == min_plus
     leading = value if max_depth is None else select(value, "valuelt", max_depth)
-    if weighted and value.dtype.kind != "f" and A.dtype.kind != "f":  # as in sssp
-        leading = leading.dup(np.int64)
-    least = vxm(leading, A, semiring, direction="pull")
     edges = A if A.symmetric else A.T
+    if weighted and value.dtype.kind != "f" and A.dtype.kind != "f":
+        leading, A = _summable(leading, A)
+    # what is below 0 is no entry in `dense` either; here it would hide what other edges bring
+    leading = select(leading, "valuege", 0)
+    least = vxm(leading, A, semiring, direction="pull")
     if not isinstance(edges, DistributedMatrix):
         with on_device(A.device) as xp:
             ids = xp.arange(A.nrows, dtype=index_dtype(A.nrows))
             tree = Tree(dense(value), dense(parent))
-            found = tree_faults(tree, source)
+            found = tree_faults(tree, source, max_depth)
             found += part_faults(tree, Part(ids, edges, dense(least)), source, weighted)
             return _least(found)
-    return _of_shards(edges, source, value, parent, least, weighted)
+    return _of_shards(edges, source, value, parent, least, weighted, max_depth)
+
+
+def _summable(distance: Vector, A: Matrix) -> tuple[Vector, Matrix]:
+    """Distances and weights, both integers, in types whose sums do not overflow: int64, as in sssp,
+    or distances of float64.
+    """
+    distance = distance.dup(np.int64)
+    if distance._value_range()[1] + A._value_range()[1] > INT64_MAX:
+        return distance.dup(np.float64), A
+    return distance, A.astype(np.int64) if A.dtype == np.uint64 else A
 
 
 def _of_shards(
@@ -90,6 +103,7 @@ def _of_shards(
     parent: Vector,
     least: Vector,
     weighted: bool,
+    max_depth: int | None,
 ) -> list[Fault]:
     """`faults` of shards; every process finds the same."""
     placement, shards = edges.device, edges.shards
@@ -101,7 +115,7 @@ def _of_shards(
         tree = Tree(dense(levels[k]), dense(parents[k]))
         part = Part(placement.shard_ids(k, edges.nrows), shard, dense(near))
         # what the vertices alone tell is the same everywhere
-        found = tree_faults(tree, source) if placement.local[k] == 0 else []
+        found = tree_faults(tree, source, max_depth) if placement.local[k] == 0 else []
         return found + part_faults(tree, part, source, weighted)
 
     every = placement.map(own, shards, least.shards)
@@ -135,18 +149,24 @@ def _first_of_all(found: list[Fault], placement: Placement) -> list[Fault]:
     ]
 
 
-KINDS = ("", "no parent", "no value", "no vertex", "source", "cycle")
+KINDS = ("", "no parent", "no value", "no vertex", "source", "cycle", "deep")
 
 
 def dense(v: Vector) -> Array:
-    """The values at all positions, -1 where there is no entry; of signed integers or floats."""
+    """The values at all positions, -1 where there is no entry or NaN; of signed integers or
+    floats.
+    """
     v = v.to_bitmap()
-    values = v._values
-    if values.dtype.kind != "f" and values.dtype != np.int32:
+    values, xp = v._values, array_module(v._values)
+    if values.dtype == np.uint64:  # values beyond int64 are entries, too, though no right ones
+        values = xp.minimum(values, np.uint64(INT64_MAX))
+    if values.dtype.kind == "f":
+        values = xp.where(xp.isnan(values), values.dtype.type(NONE), values)
+    elif values.dtype != np.int32:
         values = values.astype(np.int64, copy=False)
     if v._bits is None:
         return values
-    return array_module(values).where(unpack_bits(v._bits, v.size), values, values.dtype.type(NONE))
+    return xp.where(unpack_bits(v._bits, v.size), values, values.dtype.type(NONE))
 
 
 def _first(wrong: Array) -> int:
@@ -157,8 +177,8 @@ def _first(wrong: Array) -> int:
 # --- what the vertices alone tell -----------------------------------------------------------------
 
 
-def tree_faults(tree: Tree, source: int) -> list[Fault]:
-    """The fault of check 1, and that of check 2 at the source."""
+def tree_faults(tree: Tree, source: int, max_depth: int | None) -> list[Fault]:
+    """The fault of check 1, and those of check 2 at the source and below the last level."""
     value, parent = tree
     found = []
     fault = _ends(tree, source) or _cycle(tree, source)
@@ -167,6 +187,8 @@ def tree_faults(tree: Tree, source: int) -> list[Fault]:
     if value[source] != 0:
         has = float(value[source]), float(parent[source])
         found.append(Fault(2, "source", source, has[1], has[0]))
+    if max_depth is not None and (v := _first(value > max_depth)) >= 0:
+        found.append(Fault(2, "deep", v, float(parent[v]), float(value[v]), sum=float(max_depth)))
     return found
 
 
@@ -222,8 +244,10 @@ def part_faults(tree: Tree, part: Part, source: int, weighted: bool) -> list[Fau
     upper = tree.value[above]
     if weighted:
         weights = part.edges._values
+        if not weights.size:  # of a shard without edges, where no vertex is joined
+            weights = xp.zeros(1, weights.dtype)
         weight = weights[0] if part.edges.iso else weights[xp.where(joined, at, 0)]
-        sum = upper + (weight.astype(value.dtype) if value.dtype.kind != "f" else weight)
+        sum = _sum(upper, weight)
         below = inside & joined & ((upper < 0) | (value != sum))
     else:
         sum = upper + 1
@@ -245,10 +269,18 @@ def part_faults(tree: Tree, part: Part, source: int, weighted: bool) -> list[Fau
     near = part.least >= 0
     step = 0 if weighted else 1
     edge(2, below, parent_of)
-    edge(3, near & (value >= 0) & (value > part.least + step), tail_of)
+    edge(3, near & (value >= 0) & (value - step > part.least), tail_of)
     edge(4, near & ~(value >= 0), tail_of)
     edge(5, inside & ~joined, parent_of)
     return found
+
+
+def _sum(upper: Array, weight: Array) -> Array:
+    """Distances with weights added in the type of the two; -1 for integers beyond int64."""
+    if upper.dtype.kind == "f" or weight.dtype.kind == "f":
+        return upper + weight
+    sum = upper.astype(np.int64) + weight.astype(np.int64)
+    return array_module(upper).where((weight >= 0) & (sum < upper), NONE, sum)
 
 
 def _tail(tree: Tree, part: Part, k: int, weighted: bool) -> tuple[float, float, float]:
@@ -261,8 +293,8 @@ def _tail(tree: Tree, part: Part, k: int, weighted: bool) -> tuple[float, float,
     values = tree.value[tails]
     sums = values
     if weighted:
-        sums = values + (A._values[0] if A.iso else A._values[first:last])
+        sums = _sum(values, A._values[0] if A.iso else A._values[first:last])
     xp = array_module(values)
-    sums = xp.where(values >= 0, sums.astype(np.float64), np.inf)
+    sums = xp.where((values >= 0) & (sums >= 0), sums.astype(np.float64), np.inf)
     j = int(sums.argmin())
     return int(tails[j]), float(values[j]), float(sums[j])
