@@ -70,8 +70,8 @@ def is_pipe(name: str) -> bool:
 
 def is_unnamed(name: str) -> bool:
     """Whether it is a pipe, or a file that a shell passes in place of one."""
-    streams = name.startswith(("/dev/", "/proc/")) and os.path.isfile(name)
-    return streams or is_pipe(name)
+    streams = name.startswith(("/dev/stdin", "/dev/fd/", "/proc/"))  # /dev/shm has plain files
+    return (streams and os.path.isfile(name)) or is_pipe(name)
 
 
 class Ahead(io.RawIOBase):

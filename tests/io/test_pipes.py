@@ -7,12 +7,13 @@ import lzma
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
-from spgraph import cli, distributed
+from spgraph import Matrix, cli, distributed, generators
 from spgraph.errors import FormatError
 from spgraph.io import load, read, source, write
 
@@ -131,3 +132,14 @@ def test_a_pipe_in_shards(tmp_path: Path) -> None:
             G = distributed.read(pipe, 2)
             thread.join()
             assert G.nvals == 3
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no /dev/shm")
+def test_files_in_shared_memory_are_no_pipes() -> None:
+    pytest.importorskip("binsparse")
+    A = generators.kronecker(5)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = os.path.join(folder, "g.h5")
+        write(path, A)
+        found = load(path)
+        assert isinstance(found, Matrix) and found.isequal(A)
