@@ -21,7 +21,7 @@ from spgraph.distributed.distribute import chosen, distribute, placed
 from spgraph.distributed.generate.recipes import generate_shards
 from spgraph.distributed.io.ingest import Rows, together
 from spgraph.distributed.io.reading import read_shards
-from spgraph.io.source import is_pipe
+from spgraph.io.source import is_unnamed
 from spgraph.random_edges import Recipe
 
 
@@ -78,9 +78,10 @@ def read(
     `Matrix.distribute`; on the CPU unless `devices` or `communicator` says otherwise. Every process
     calls it with the same arguments, and must be able to open the file.
 
-    A text file is read twice, to count and to keep. Files that are no list of entries (.npz, dense
-    arrays), pipes, and every file for the partitions "biased" and "metis", which need all edges,
-    are read whole by every process before it keeps its share.
+    A text file is read twice, to count and to keep: FormatError if it changes meanwhile. Files that
+    are no list of entries (.npz, .h5, dense arrays), pipes, and every file for the partitions
+    "biased" and "metis", which need all edges, are read whole by every process before it keeps its
+    share.
     Sums of reals that a file lists at one position may differ from those of `spgraph.read` in their
     last bits: they are added in another order.
 
@@ -108,9 +109,10 @@ def read(
                 spread.partition, spread.rows, comm, exchange, spread.symmetric, kind
             )
             return (G, cast(np.ndarray, spread.ids)) if compact else G
-    if comm.processes > 1 and is_pipe(os.fsdecode(path)):
+    if comm.processes > 1 and is_unnamed(os.fsdecode(path)):
         raise ValueError(
-            f"path: expected a file that {comm.processes} processes can read, got a pipe: {path}"
+            f"path: expected a file that {comm.processes} processes can read, got a pipe or a file "
+            f"that only this one has open: {path}"
         )
     found: list[Any] = together(lambda: [io.read(path, **options)], comm)[0]
     A = found[0][0] if compact else found[0]

@@ -28,7 +28,7 @@ from spgraph.distributed.io.ingest import (
     together,
 )
 from spgraph.errors import DimensionMismatch, FormatError
-from spgraph.io import dimacs, edge_list, matrix_market
+from spgraph.io import binsparse_files, dimacs, edge_list, matrix_market
 from spgraph.io.coordinates import check_digits
 from spgraph.io.files import check_arguments, check_direction
 from spgraph.io.source import LONGEST_LINE, Source, is_pipe
@@ -60,8 +60,8 @@ def read_shards(
     compact: bool | None = None,
 ) -> Spread | None:
     """The graph that `spgraph.read` makes of the same arguments, in shards; None for a file that is
-    no list of entries (.npz, or a dense array in Matrix Market) and for a pipe, which cannot be
-    read twice: these have to be read whole.
+    no list of entries (.npz, HDF5, or a dense array in Matrix Market), for a pipe, which cannot be
+    read twice, and for a file without a suffix, such as /dev/stdin: these have to be read whole.
 
     The file is read twice: once to count the entries of each row, so that `how` ('edges', 'random',
     an array, a Partition) can divide the rows and no process holds more than its share, then to
@@ -131,8 +131,9 @@ class Text:
         self.communicator = communicator
         self.entries = 0
         self.reals = False  # whether any value so far is no integer
-        if self.suffix == ".npz" or is_pipe(self.name):
+        if self.suffix in ("", ".npz", *binsparse_files.SUFFIXES) or is_pipe(self.name):
             return
+        self.version = _version(self.name)
         with Source(self.name, self.compression) as source:
             layout = self._header(source)
             self.offset = source.offset
@@ -254,7 +255,18 @@ class Text:
         return edge_list.layout_of(source, self.base or 0, self.compact)
 
     def _tables(self, layout: Layout) -> Iterator[list[np.ndarray]]:
-        """The columns of each part of the file that this process parses."""
+        """The columns of each part of the file that this process parses. FormatError if the file is
+        another than at the beginning: what was counted would not be what is stored.
+        """
+        for columns in self._parsed(layout):
+            if _version(self.name) != self.version:
+                raise FormatError(
+                    f"{self.name}: expected a file that stays as it is while it is read, it has "
+                    "changed; read it when nobody writes it any more"
+                )
+            yield columns
+
+    def _parsed(self, layout: Layout) -> Iterator[list[np.ndarray]]:
         types, comm = self.types, self.communicator
         if self.compression:
             with Source(self.name, self.compression) as source:
@@ -273,6 +285,12 @@ class Text:
                     line = 1 + _newlines(self.name, start)
                     columns = read_block(layout.form, self.name, line, block, types)
                 yield columns
+
+
+def _version(path: str) -> tuple[int, int, int]:
+    """What differs once somebody has written to a file, or put another in its place."""
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _lines(stream: IO[bytes], offset: int, first: int, last: int) -> tuple[int, bytes]:

@@ -297,6 +297,54 @@ def test_other_files_are_not_read_in_shards(tmp_path: Path) -> None:
         assert reading.read_shards(path, LocalCommunicator(2)) is None
 
 
+def test_a_file_without_a_suffix_is_what_its_content_says(tmp_path: Path) -> None:
+    """Standard input may be a file: one of Matrix Market is no edge list with comments."""
+    for name, text in TEXTS.items():
+        path = tmp_path / name
+        path.write_text(text)
+        (tmp_path / "packed").write_bytes(gzip.compress(text.encode()))
+        expected = read(path, base=None if path.suffix in (".gr", ".mtx") else 0)
+        for file in (path, tmp_path / "packed"):
+            with file.open("rb") as stream:
+                found = distributed.read(f"/dev/fd/{stream.fileno()}", 2)
+            assert found.gather().isequal(expected), name
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".hdf5", ".bsp.npz"])
+def test_files_of_binsparse(tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("binsparse")
+    A = generators.kronecker(5)
+    sg.write(tmp_path / f"g{suffix}", A)
+    assert distributed.read(tmp_path / f"g{suffix}", 2).gather().isequal(A)
+
+
+@pytest.mark.parametrize("compact", [None, True])
+@pytest.mark.parametrize("change", ["grows", "shrinks", "is replaced"])
+def test_a_file_that_changes_while_it_is_read(
+    tmp_path: Path, change: str, compact: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries that were not counted would go to places of others."""
+    path = tmp_path / "g.wel"
+    path.write_text("0 1 5\n1 2 6\n2 0 7\n" * 20)
+    count = reading.row_counts
+
+    def counted(*given: Any) -> Any:
+        found = count(*given)
+        if change == "grows":
+            with path.open("a") as stream:
+                stream.write("0 2 8\n")
+        elif change == "shrinks":
+            os.truncate(path, 60)
+        else:
+            (tmp_path / "other").write_text("2 1 5\n1 2 6\n2 0 7\n" * 20)
+            os.replace(tmp_path / "other", path)
+        return found
+
+    monkeypatch.setattr(reading, "row_counts", counted)
+    with pytest.raises(FormatError, match=r"g\.wel: expected a file that stays as it is while"):
+        distributed.read(path, 2, compact=compact)
+
+
 @pytest.mark.parametrize(
     ("name", "bad"), [("g.wel", "1 x 3"), ("g.gr", "a 1 99 3"), ("skew.mtx", "2 1 4 7")]
 )
