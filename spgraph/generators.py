@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,6 +19,7 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.containers.storage.selection import compress, distinct
+from spgraph.processors import usable
 from spgraph.random_edges import (
     LARGEST,
     UNIT,
@@ -348,7 +348,7 @@ def _sort(keys: Array) -> None:
     if is_cuda(keys) or keys.size < 1 << 16:
         keys.sort()
         return
-    cores = os.cpu_count() or 1
+    cores = usable()
     with ThreadPoolExecutor(cores) as pool:
         list(pool.map(np.ndarray.sort, np.array_split(keys, cores)))
     keys.sort(kind="stable")

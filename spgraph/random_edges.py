@@ -8,7 +8,6 @@ over the bits of its ends, is written twice: for NumPy, and as a CUDA device fun
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -18,6 +17,7 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
 from spgraph.late_imports import step
+from spgraph.processors import usable
 
 # splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014
 GOLDEN = 0x9E3779B97F4A7C15
@@ -125,7 +125,7 @@ def generate_edges(
             key[u == v] = LOOP
         keys[first : first + CHUNK] = key
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(usable()) as pool:
         for done, _ in enumerate(pool.map(chunk, range(0, keys.size, CHUNK)), 1):
             step(min(done * CHUNK, keys.size), keys.size)
     step(0, 0)  # what follows has no steps

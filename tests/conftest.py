@@ -44,18 +44,11 @@ collect_ignore = ["soak", "programs"]
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
     """-n auto: a worker for each processor that this process may use, not for each there is."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ or not hasattr(os, "sched_getaffinity"):
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None  # as xdist has it
-    return min(len(os.sched_getaffinity(0)), quota())
+    from spgraph.processors import usable
 
-
-def quota() -> int:
-    """How many processors a container lets its processes use (cgroup v2), at least one."""
-    try:
-        most, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        return max(1, int(most) // int(period))
-    except (OSError, ValueError):  # no such file, or "max": no limit
-        return os.cpu_count() or 1
+    return usable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from spgraph.cli import streams
 from spgraph.distributed import Communicator, MpiCommunicator, NcclCommunicator, TcpStore
 from spgraph.errors import BackendUnavailable
+from spgraph.processors import usable
 
 # where launchers tell a process (how many there are, its number): MPICH and its kin, and Open MPI
 LAUNCHERS = (
@@ -77,7 +78,7 @@ def world() -> World:
     made = World(found, found.Split_type(MPI.COMM_TYPE_SHARED), found.Dup(), [])
     # processes that may use the same processors share them out
     own = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    threads = (len(own) or os.cpu_count() or 1) // made.host.allgather(own).count(own)
+    threads = usable() // made.host.allgather(own).count(own)
     os.environ.setdefault("SPGRAPH_NUM_THREADS", str(max(1, threads)))
     return made
 

@@ -22,6 +22,7 @@ from spgraph.cli.algorithm import Algorithm
 from spgraph.cli.commands import ALGORITHMS
 from spgraph.errors import ConvergenceError
 from spgraph.io.table import LARGE
+from spgraph.processors import usable
 
 BY_NAME = {algorithm.function.__name__.replace("_", "-"): algorithm for algorithm in ALGORITHMS}
 
@@ -61,11 +62,10 @@ def side_by_side(names: Sequence[str]) -> None:
     root = str(Path(sg.__file__).parents[1])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-P", "-m", "spgraph", "warm"]
-    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     waiting, running = list(reversed(names)), dict[str, subprocess.Popen[bytes]]()
     try:
         while waiting or running:
-            while waiting and len(running) < (most or 1):
+            while waiting and len(running) < usable():
                 name = waiting.pop()
                 given = {**os.environ, "PYTHONPATH": paths}
                 running[name] = subprocess.Popen([*command, name], env=given)

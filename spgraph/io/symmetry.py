@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+
+from spgraph.processors import usable
 
 STEP = 1 << 15  # entries, and rows, processed at once: they stay in a core's cache
 
@@ -42,7 +43,7 @@ def confirmed(
     if len(parts) < 4:
         total = sum(map(part, parts))
     else:
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(usable()) as pool:
             total = sum(pool.map(part, parts))
     return claim if claim == (total % 2**64 == 0) else None
 

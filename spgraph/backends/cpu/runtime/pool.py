@@ -34,6 +34,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from spgraph import interrupts
 from spgraph.backends.cpu.runtime import jit, teams
+from spgraph.processors import usable
 
 # elementary steps that a kernel may take between two checks for signals
 PIECE = 1 << 24
@@ -41,7 +42,7 @@ PIECE = 1 << 24
 
 @functools.cache
 def processors() -> int:
-    """How many threads a large kernel runs on: $SPGRAPH_NUM_THREADS, else the processors this
+    """How many threads a large kernel runs on: $SPGRAPH_NUM_THREADS, else the processors that this
     process may use.
     """
     asked = os.environ.get("SPGRAPH_NUM_THREADS")
@@ -49,9 +50,7 @@ def processors() -> int:
         if not asked.isdigit() or int(asked) < 1:
             raise ValueError(f"SPGRAPH_NUM_THREADS: expected an integer >= 1, got {asked!r}")
         return int(asked)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return usable()
 
 
 def threads_for(work: int) -> int:
