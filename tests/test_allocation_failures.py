@@ -136,7 +136,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Memory:
     for name in ALLOCATING:
         monkeypatch.setattr(np, name, refusing(getattr(np, name)))
     monkeypatch.setattr(pool, "processors", lambda: 2)
-    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: 2)
     pool.close()
     return made
 

@@ -78,3 +78,10 @@ def test_kernels_and_generators_keep_to_it(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(generators, "usable", lambda: asked.append(1) or 1)
     generators.uniform_random(1 << 13, 8)
     assert asked
+
+
+def test_long_steps_are_worth_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread for little work, then a thread for each share."""
+    monkeypatch.setattr(pool, "processors", lambda: 16)
+    assert pool.threads_for(399_999) == pool.threads_for(399_999, pool.LONG_STEPS) == 1
+    assert [pool.threads_for(800_000, share) for share in (200_000, pool.LONG_STEPS)] == [4, 16]

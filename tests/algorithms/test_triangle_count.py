@@ -68,7 +68,7 @@ def test_all_forms_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from spgraph.backends.cpu.runtime import pool
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
-    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
     pool.close()
     try:
         for loops in (False, True):

@@ -99,7 +99,7 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     kind, _, threads = request.param.partition("-")
     if kind == "cpu":
         request.getfixturevalue("three_workers")
-        monkeypatch.setattr(pool, "threads_for", lambda work: int(threads))
+        monkeypatch.setattr(pool, "threads_for", lambda work, *share: int(threads))
     elif kind == "shim":
         shim.install(monkeypatch)
     # on the shim every block of a launch costs as much as one of these matrices on the CPU

@@ -281,7 +281,7 @@ def test_buffers(
     monkeypatch.setattr(multiply, "MOST_BUFFER", buffer)
     monkeypatch.setattr(multiply, "UNTOUCHED", untouched)
     monkeypatch.setattr(multiply, "SUMS_BYTES", sums)
-    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
     chance = np.random.default_rng(8)
     n, m, p = 60, 80, 300_000
     # the last rows hold most, so that what the first took tells little
@@ -308,7 +308,7 @@ def test_buffers(
 @pytest.mark.parametrize("threads", [1, 3])
 def test_rows_of_few_products_and_of_more(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of 0 to 66 products, most of them of columns that others have, too."""
-    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
     chance = np.random.default_rng(3)
     A = random(chance, (500, 90), np.arange(500) % 12, FLOAT32)
     B = random(chance, (90, 25), np.full(90, 6) - (np.arange(90) % 30 == 0), FLOAT32)
@@ -363,7 +363,7 @@ def test_float_sums_do_not_depend_on_the_number_of_threads(
     X._values[:] = chance.random(X.nvals)
     results = []
     for threads, buffer, sums in ((1, 1 << 20, 1 << 21), (2, 100, 0), (3, 1 << 20, 1 << 21)):
-        monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
+        monkeypatch.setattr(pool, "threads_for", lambda work, *share, threads=threads: threads)
         monkeypatch.setattr(multiply, "LEAST_BUFFER", buffer)
         monkeypatch.setattr(multiply, "MOST_BUFFER", buffer)
         monkeypatch.setattr(multiply, "SUMS_BYTES", sums)

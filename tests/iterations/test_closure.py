@@ -91,10 +91,11 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
 
     module = importlib.import_module("spgraph.backends.cpu.closure.closure")
     few = {"BLOCK": 4, "ALONE": 9, "SHARED": 3, "HEAVY": 20, "BUCKETS": 8, "CAPACITY": 1}
+    few |= {"PATIENCE": 0, "LAUNCH": 1}  # threads leave early, and are soon brought back
     for name, value in few.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(pool, "processors", lambda: 3)
-    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
     pool.close()
     module.program.cache_clear()
     try:
@@ -136,7 +137,7 @@ def test_threads_that_wait_for_a_vertex_can_be_stopped(monkeypatch: pytest.Monke
         original(kernel, threads, *given)
 
     monkeypatch.setattr(pool, "processors", lambda: 2)
-    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: 2)
     pool.close()
     try:
         expected = counted(A, start)
@@ -448,7 +449,7 @@ def test_tight_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     made = graph("skewed both", CASES["distance"])
     x = closure(made.A, made.v, min_plus)
     alone = dag_edges(made.A, x, min_plus)
-    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: 2)
     assert dag_edges(made.A, x, min_plus).isequal(alone) and alone.nvals > 0
     empty = sg.Matrix.empty(5, 5, np.int64)
     assert dag_edges(empty, sg.Vector.from_dense(np.arange(5)), min_plus).nvals == 0
@@ -518,7 +519,7 @@ def test_path_parents_are_sole_or_searched_for(
     rows, columns = np.divmod(np.random.default_rng(5).choice(n * n, 400, replace=False), n)
     weights = np.random.default_rng(6).random(400)
     monkeypatch.setattr(pool, "processors", lambda: 2)
-    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
     pool.close()
     try:
         for values, ties in ((weights, False), (np.ceil(4 * weights), True), (weights * 0, True)):
@@ -546,7 +547,7 @@ def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
             assert one is not None
             found = []
             for threads in (1, 2, 3):
-                monkeypatch.setattr(pool, "threads_for", lambda work, many=threads: many)
+                monkeypatch.setattr(pool, "threads_for", lambda work, *share, many=threads: many)
                 A = made.A.dup()
                 assert not A.has_transpose
                 found += [parents(A, one.value, one.semiring)]

@@ -126,7 +126,7 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
     from spgraph.backends.cpu.runtime import pool
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
-    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
     pool.close()
     try:
         for graph in (*GRAPHS, *MORE):
@@ -252,7 +252,7 @@ def test_edges_that_leave_the_giant_are_followed_from_either_end(
     from spgraph.backends.cpu.runtime import pool
 
     monkeypatch.setattr(pool, "processors", lambda: 2)
-    monkeypatch.setattr(pool, "threads_for", lambda work: threads)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
     pool.close()
     try:
         n, far = 300, 320

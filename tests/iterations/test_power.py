@@ -174,7 +174,7 @@ def test_the_result_does_not_depend_on_the_number_of_threads(
     monkeypatch.setattr(pool, "processors", lambda: 3)
     try:
         for threads in (1, 2, 3):
-            monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
+            monkeypatch.setattr(pool, "threads_for", lambda work, *share, threads=threads: threads)
             pool.close()
             for name in ("leaking", "two scales"):
                 x = full(np.random.default_rng(3).random(A.nrows), "cpu")

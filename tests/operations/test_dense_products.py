@@ -153,7 +153,7 @@ def identity_of(case: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("case", [*CASES, *FREE], ids=name_of)
 def test_cover(case: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "threads_for", lambda work: case["threads"])
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: case["threads"])
     check(case, device)
 
 

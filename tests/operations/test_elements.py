@@ -94,7 +94,7 @@ FREE = [
 
 @pytest.mark.parametrize("case", [*CASES, *FREE], ids=name_of)
 def test_cover(case: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "threads_for", lambda work: case["threads"])
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: case["threads"])
     chance = np.random.default_rng(zlib.crc32(name_of(case).encode()))
     check(
         case,
@@ -343,7 +343,7 @@ def test_reduce_of_many_values_does_not_depend_on_threads(monkeypatch: pytest.Mo
     values = np.random.default_rng(1).random(1 << 17).astype(np.float32)
     results = []
     for threads in (1, 2):
-        monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
+        monkeypatch.setattr(pool, "threads_for", lambda work, *share, threads=threads: threads)
         results.append(operations.reduce(Vector.from_dense(values)))
     assert results[0] == results[1]
     assert np.isclose(float(results[0]), values.sum(dtype=np.float64), rtol=1e-5)

@@ -90,7 +90,7 @@ FREE = [
 
 @pytest.mark.parametrize("case", [*CASES, *FREE], ids=name_of)
 def test_cover(case: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "threads_for", lambda work: case["threads"])
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: case["threads"])
     check(case, device, *drawn(case))
 
 

@@ -102,7 +102,7 @@ def mask_of(kind: str, v: Vector) -> Any:
 
 @pytest.mark.parametrize("case", [*CASES, *FREE], ids=name_of)
 def test_cover(case: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "threads_for", lambda work: case["threads"])
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: case["threads"])
     monkeypatch.setattr(products, "FEW", 0 if case["few"] else 1000)
     check(case, device)
 

@@ -102,7 +102,7 @@ def test_threads_do_not_change_a_sum_of_floats(monkeypatch: pytest.MonkeyPatch) 
     sums = set()
     for threads in (1, 2, 3):
         with monkeypatch.context() as patch:
-            patch.setattr(multiply.pool, "threads_for", lambda work, n=threads: n)
+            patch.setattr(multiply.pool, "threads_for", lambda work, *share, n=threads: n)
             patch.setattr(pool, "processors", lambda: 3)
             pool.close()
             sums.add(float(sg.reduce_mxm(A, A.T, plus_times, mask=A.S)))

@@ -96,7 +96,7 @@ def main() -> None:
     numbers = [int(word) for word in options.threads.split(",")]
     many = 1
     pool.processors = lambda: max(numbers)  # type: ignore[assignment]
-    pool.threads_for = lambda work: many if work > 1000 else 1  # type: ignore[assignment]
+    pool.threads_for = lambda work, *share: many if work > 1000 else 1  # type: ignore[assignment]
     given, counter = calls(), Counter()
     right = {}
     for many in numbers:  # noqa: B007

@@ -123,7 +123,7 @@ class _threads:
         self.module, self.before = pool, pool.threads_for
         if self.count > 1:
             most = min(self.count, pool.processors())
-            pool.threads_for = lambda work: most
+            pool.threads_for = lambda work, *share: most
 
     def __exit__(self, *given: Any) -> None:
         self.module.threads_for = self.before

@@ -24,7 +24,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         original(kernel, threads, *given)
 
     original = pool.launch
-    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: 2)
     monkeypatch.setattr(pool, "processors", lambda: 2)
     monkeypatch.setattr(pool, "launch", launch)
     pool.close()

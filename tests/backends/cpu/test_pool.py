@@ -55,7 +55,7 @@ def graph() -> tuple[Matrix, Vector, np.ndarray]:
 def test_forked_child_computes_after_the_parent_used_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: 2)
     A, u, expected = graph()
     assert np.array_equal(operations.mxv(A, u).to_numpy(), expected)
     child = os.fork()
@@ -105,7 +105,7 @@ def test_forked_child_computes_while_another_thread_compiles(tmp_path: pathlib.P
 
 
 def test_calls_from_many_python_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "threads_for", lambda work: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: 2)
     A, u, expected = graph()
     wrong: list[object] = []
 
@@ -424,7 +424,7 @@ def test_large_products_use_all_processors_and_agree(monkeypatch: pytest.MonkeyP
     for direction in ("push", "pull"):
         results = []
         for threads in (1, 2):
-            monkeypatch.setattr(pool, "threads_for", lambda work, threads=threads: threads)
+            monkeypatch.setattr(pool, "threads_for", lambda work, *share, threads=threads: threads)
             results.append(operations.vxm(u, A, direction=direction).to_numpy(fill=0))
         assert np.array_equal(*results), (
             "bit for bit: the order of additions does not depend on the threads"

@@ -31,7 +31,7 @@ def drawn(shape: tuple[int, int, int], kind: type) -> tuple[np.ndarray, np.ndarr
 @pytest.fixture(params=[1, 3])
 def threads(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(pool, "processors", lambda: 3)
-    monkeypatch.setattr(pool, "threads_for", lambda work: request.param)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: request.param)
     pool.close()
     yield request.param
     pool.close()

@@ -22,6 +22,9 @@ NOT_CONVERGED, NOT_FILLED = 2, 2
 BLOCK = 64
 # edges of a round from which on it is worth waking other threads, and asking those that are awake
 ALONE, SHARED = 2048, 1024
+# nanoseconds that a thread waits for the next round before it leaves; blocks that one relaxes in
+# about the time of a launch, which brings back those that have left
+PATIENCE, LAUNCH = 200_000, 16
 # the edges of a vertex with more edges than this are divided among all threads
 HEAVY = 16384
 # number of buckets for ordered values: more than an edge spans in most graphs, and few enough for
@@ -71,7 +74,7 @@ def _closure(
     n, edges, kind = A.nrows, A._indices.size, A._indices.dtype
     sign = 0 if delta is None else 1 if semiring.add.name == "min" else -1
     kernel = jit.module("closure", program(semiring, sign, A.iso, parent.size > 0)).closure
-    threads = pool.threads_for(edges)
+    threads = pool.threads_for(edges, pool.LONG_STEPS)
     value = np.empty(n, semiring.dtype)
     value.fill(semiring.add.identity)
     visited = np.zeros(32 * words(n), bool)
@@ -153,7 +156,7 @@ def dag_edges(A: Matrix, x: Vector, semiring: TypedSemiring) -> Matrix:
     """
     x = x.to_bitmap()
     kernel = jit.module("dag_edges", dag_program(semiring, A.iso)).dag_edges
-    threads = pool.threads_for(A.nvals)
+    threads = pool.threads_for(A.nvals, pool.LONG_STEPS)
     parts = _parts(A, threads)
     indptr = np.zeros(A.nrows + 1, A._indptr.dtype)
     indices = np.empty(A.nvals, A._indices.dtype)
@@ -207,7 +210,7 @@ def _find_parents(
     and has to have a `sole` one.
     """
     kernel = jit.module("parents", parents_program(semiring, T is not None, sole, A.iso)).parents
-    threads = pool.threads_for(A.nvals)
+    threads = pool.threads_for(A.nvals, pool.LONG_STEPS)
     walked = A if T is None else T
     bits, several = NO_BITS if x._bits is None else x._bits, np.zeros(1, np.int64)
     arrays = (walked._indptr, walked._indices, walked._values, x._values)
@@ -243,5 +246,6 @@ def program(semiring: TypedSemiring, sign: int, iso: bool, finds_parents: bool) 
     total = semiring.add.name in ("min", "max")
     rules = {"SIGN": sign, "TOTAL": total, "ISO": iso, "PARENTS": finds_parents}
     sizes = {"BUCKETS": BUCKETS if sign else 1, "BLOCK": BLOCK, "HEAVY": HEAVY}
-    text = preamble.constants(**rules, **sizes, ALONE=ALONE, SHARED=SHARED)
+    helpers = {"ALONE": ALONE, "SHARED": SHARED, "PATIENCE": PATIENCE, "LAUNCH": LAUNCH}
+    text = preamble.constants(**rules, **sizes, **helpers)
     return text + preamble.semiring(semiring) + jit.text_of("closure_buckets")

@@ -18,7 +18,7 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     if A.nvals == 0:
         return Vector._of(A.nrows, np.arange(A.nrows, dtype=index_dtype(A.nrows)))
     label = np.empty(A.nrows, index_dtype(A.nrows))
-    threads = pool.threads_for(A.nrows + A.nvals)
+    threads = pool.threads_for(A.nrows + A.nvals, pool.LONG_STEPS)
     kernel = jit.module("contract", "").contract
     backward = not undirected and A.has_transpose
     T = A._T if backward else A

@@ -40,10 +40,14 @@ def launch(
     pool.launch(kernel, threads, bounds, np.zeros(1, np.int64), *arguments)
 
 
-def divided(pointers: tuple[np.ndarray, ...]) -> tuple[int, np.ndarray]:
-    """(how many threads, the bounds of the chunks that they take)."""
+def divided(
+    pointers: tuple[np.ndarray, ...], share: int = pool.SHORT_STEPS
+) -> tuple[int, np.ndarray]:
+    """(how many threads, each with no less than its `share`, the bounds of the chunks that they
+    take).
+    """
     work = work_of(pointers)
-    threads = pool.threads_for(work)
+    threads = pool.threads_for(work, share)
     chunks = max(1 if threads == 1 else CHUNKS * threads, work // pool.PIECE)
     return threads, shares(chunks, pointers)
 

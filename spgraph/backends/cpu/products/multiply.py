@@ -76,7 +76,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     dense = kind == 0 and constant is None and B.ncols * semiring.dtype.itemsize <= SUMS_BYTES
     dense = dense and B.ncols <= most and A.nrows * B.ncols <= 1024 * most
     kernel = jit.module("multiply_rows", _forms(semiring, kind, constant is None, dense))
-    threads = pool.threads_for(int(work.sum()))
+    threads = pool.threads_for(int(work.sum()), pool.LONG_STEPS)
     sums = np.full((threads, B.ncols if dense else 0), semiring.add.identity, semiring.dtype)
     maps = (*_maps(threads, B.ncols, mask is not None), sums)
     counts = np.zeros(A.nrows + 1, np.int64)
@@ -145,7 +145,8 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     constant = _constant(A, BT, semiring)
     result = (A.nrows, BT.nrows, semiring, constant)
     size = m_indices.size
-    threads = pool.threads_for(A.nvals + size * (1 + BT.nvals // max(1, BT.nrows)))
+    work = A.nvals + size * (1 + BT.nvals // max(1, BT.nrows))
+    threads = pool.threads_for(work, pool.LONG_STEPS)
     chunks = 1 if threads == 1 else max(1, min(64 * threads, size // 64))
     splits = size * np.arange(chunks + 1) // chunks
     rows = np.searchsorted(m_indptr, splits[:-1].astype(m_indptr.dtype), side="right") - 1
@@ -184,7 +185,8 @@ def reduce_dots(
     size = m_indices.size
     if not (size and A.nvals and BT.nvals):
         return monoid.identity
-    threads = pool.threads_for(A.nvals + size * (1 + BT.nvals // max(1, BT.nrows)))
+    work = A.nvals + size * (1 + BT.nvals // max(1, BT.nrows))
+    threads = pool.threads_for(work, pool.LONG_STEPS)
     # partial sums of chunks that do not depend on the number of threads, added in their order
     chunks = min(-(-size // CHUNK), MOST_CHUNKS)
     splits = size * np.arange(chunks + 1) // chunks

@@ -36,6 +36,9 @@ from spgraph import interrupts
 from spgraph.backends.cpu.runtime import jit, teams
 from spgraph.processors import usable
 
+# the least share of a thread, in steps: of those that read an entry; of those that take several
+# nanoseconds, in kernels whose threads seldom wait for each other
+SHORT_STEPS, LONG_STEPS = 200_000, 50_000
 # elementary steps that a kernel may take between two checks for signals
 PIECE = 1 << 24
 
@@ -53,11 +56,11 @@ def processors() -> int:
     return usable()
 
 
-def threads_for(work: int) -> int:
-    """The number of threads for `work` elementary steps: waking one takes as long as 50 000 to
-    100 000 of them, and the others wait for it.
+def threads_for(work: int, share: int = SHORT_STEPS) -> int:
+    """The number of threads for `work` elementary steps, each with no less than its `share`: waking
+    one takes as long as 50 000 to 100 000 steps, and the others wait for it.
     """
-    return 1 if work < 400_000 else int(min(processors(), work // 200_000))
+    return 1 if work < 400_000 else int(min(processors(), work // share))
 
 
 # C functions of kernels/pool.py

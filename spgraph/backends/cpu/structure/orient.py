@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph import direction
-from spgraph.backends.cpu.entrywise.rows import index_type, pointer_of, row_sizes, run
-from spgraph.backends.cpu.runtime import jit, memory
+from spgraph.backends.cpu.entrywise.rows import divided, index_type, launch, pointer_of, row_sizes
+from spgraph.backends.cpu.runtime import jit, memory, pool
 from spgraph.containers import Matrix
 
 
@@ -20,8 +20,9 @@ def orient(A: Matrix) -> Matrix:
     kernels = jit.module("orient", "")
     given = (A._indptr, A._indices, by_degree)
     sizes = row_sizes(A.nrows, A.nvals)
-    run(kernels.orient_sizes, (A._indptr,), *given, sizes)
+    parts = divided((A._indptr,), pool.LONG_STEPS)
+    launch(kernels.orient_sizes, parts, *given, sizes)
     indptr = pointer_of(sizes)
     indices = memory.empty(int(indptr[-1]), index_type(A))
-    run(kernels.orient, (A._indptr,), *given, indptr, indices)
+    launch(kernels.orient, parts, *given, indptr, indices)
     return Matrix._of(A.nrows, A.ncols, indptr, indices, A._values[:1].copy(), iso=True)

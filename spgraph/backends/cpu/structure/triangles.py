@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph import direction
-from spgraph.backends.cpu.entrywise.rows import run, work_of
+from spgraph.backends.cpu.entrywise.rows import divided, launch
 from spgraph.backends.cpu.runtime import jit, pool
 from spgraph.containers import Matrix
 
@@ -21,9 +21,9 @@ def triangles(A: Matrix) -> int | None:
     squares = np.square(np.diff(A._indptr), dtype=np.float32).sum()
     if not direction.rows_are_short(float(squares), A.nvals):
         return None
-    threads = pool.threads_for(work_of((A._indptr,)))
-    bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
+    parts = divided((A._indptr,), pool.LONG_STEPS)
+    bits = np.zeros((parts[0], (A.ncols + 63) // 64), np.uint64)
     total = np.zeros(1, np.int64)
     kernel = jit.module("triangles", "").triangles
-    run(kernel, (A._indptr,), A._indptr, A._indices, bits, total)
+    launch(kernel, parts, A._indptr, A._indices, bits, total)
     return int(total[0])

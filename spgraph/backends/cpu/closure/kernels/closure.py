@@ -19,8 +19,9 @@
 # Preamble: SIGN (0: no order, one bucket), TOTAL (the lesser or the greater of two values is their
 # sum), BUCKETS, BLOCK (entries), PARENTS (find for each vertex the least one that carries its
 # value), ALONE (helpers are woken for a round of so many edges), SHARED (those that are awake help
-# with one of so many), HEAVY (the edges of a vertex with more are divided), ISO, multiply, add,
-# IDENTITY.
+# with one of so many), LAUNCH (blocks that a thread relaxes in the time of a launch), PATIENCE
+# (nanoseconds that a helper waits for the next round before it leaves), HEAVY (the edges of a
+# vertex with more are divided), ISO, multiply, add, IDENTITY.
 
 from spgraph.backends.cpu.device.atomics import let_others_run
 from spgraph.backends.cpu.device.prefetching import prefetch
@@ -49,9 +50,9 @@ CONVERGED, NOT_CONVERGED = 1, 2
 OWN_ROUNDS = 64
 # into how many pieces a heavy vertex is divided
 PIECES = 16
-# nanoseconds that a helper waits for the next round before it leaves; and that a thread waits for
-# another before it gives up its processor, which the other may need
-PATIENCE, SPIN = 200_000, 5_000
+# nanoseconds that a thread waits for another before it gives up its processor, which the other may
+# need
+SPIN = 5_000
 
 
 @inner
@@ -324,6 +325,16 @@ def join_round(sync, seen, state):
     return np.int64(-1)
 
 
+@inner
+def wants_helpers(threads, gone, state):
+    """Whether the round is worth a launch that brings back the helpers that have left: all of them,
+    or so many that those that stay would take longer by the time of a launch.
+    """
+    if gone == threads - 1:
+        return state[EDGES] >= ALONE
+    return state[BLOCKS] * gone >= LAUNCH * threads * (threads - gone)
+
+
 @kernel
 def closure(
     thread, threads, sync, indptr, indices, values, value, parent, visited, queued, heads,
@@ -356,7 +367,7 @@ def closure(
                 if state[DONE] != 0:
                     break
                 gone = atomic_load(state, GONE)
-                if state[LEAVE] != 0 and gone == threads - 1 and state[EDGES] >= ALONE:
+                if state[LEAVE] != 0 and wants_helpers(threads, gone, state):
                     state[PLANNED] = 1
                     break
                 # helpers that have been woken will come to a round that takes long enough
