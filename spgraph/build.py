@@ -13,7 +13,6 @@ import numpy as np
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.annotations import BinaryLike, Device, DType, Scalar
-from spgraph.containers.methods.display import size_of
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -40,9 +39,6 @@ Sort = Callable[[Array, Array, Array | None, int, int], tuple[Array, Array, Arra
 # entries from which compiling a kernel pays that sorts them faster than NumPy
 MANY = 1 << 17
 FEW = 256  # entries below which NumPy finds their order at once as fast as 16 bits at a time
-# row pointers of more than LARGE bytes and more than RATIO times the bytes of the entries are an
-# error unless `compact` is given
-LARGE, RATIO = 1 << 30, 64
 
 
 def _where_ids_lie(build: Callable[..., T]) -> Callable[..., T]:
@@ -125,7 +121,7 @@ def build_matrix(
     sort = sort_of(rows, nrows, ncols, MANY)
     stored = _values(values, rows, dtype, copy=sort is None)
     entries = rows.nbytes + columns.nbytes + (0 if iso else stored.nbytes)
-    check_row_pointers("from_coo", nrows, rows.size, entries, compact, square=square)
+    checks.row_pointers("from_coo", nrows, rows.size, entries, compact, square=square)
 
     if sort is not None:
         found = sort(rows, columns, None if iso else stored, nrows, ncols)
@@ -167,27 +163,6 @@ def _by_keys(
         )
         keys = keys if starts is None else keys.take(starts)
     return _compressed_rows(keys, nrows, ncols, bits), stored
-
-
-def check_row_pointers(
-    name: str, nrows: int, nvals: int, entries: int, compact: bool | None, *, square: bool
-) -> None:
-    """Raise MemoryError if the row pointers of a Matrix would be large in absolute terms and beside
-    the `entries` bytes of its ids and values: then ids are far apart, or one of them is wrong.
-    """
-    nbytes = (nrows + 1) * index_dtype(nvals).itemsize
-    if compact is not None or nbytes <= LARGE or nbytes <= RATIO * entries:
-        return
-    remedy = "compact=False allocates them nevertheless"
-    if square:
-        remedy = (
-            "compact=True numbers the vertices that have entries 0, 1, ... and returns their ids "
-            f"beside the Matrix; {remedy}"
-        )
-    raise MemoryError(
-        f"{name}: the row pointers of {nrows:,} rows take {size_of(nbytes)}, the ids and values of "
-        f"{nvals:,} entries {size_of(entries)}; {remedy}"
-    )
 
 
 def relabelled(rows: Array, columns: Array) -> tuple[Array, Array, Array]:

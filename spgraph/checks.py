@@ -9,7 +9,15 @@ import numpy as np
 from spgraph import semirings
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
-from spgraph.containers.storage.arrays import Array, as_array, device_of, move, on_device
+from spgraph.containers.methods.display import size_of
+from spgraph.containers.storage.arrays import (
+    Array,
+    as_array,
+    device_of,
+    index_dtype,
+    move,
+    on_device,
+)
 from spgraph.containers.storage.casting import storing
 from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.errors import (
@@ -23,6 +31,9 @@ from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
 
 # the remedy where two matrices would fit if they were square
 SQUARE = "; built by from_coo with nrows= and ncols=, a graph's matrix is square"
+# row pointers of more than LARGE bytes and more than RATIO times the bytes of the entries are an
+# error unless `compact` is given
+LARGE, RATIO = 1 << 30, 64
 
 
 def matrix(name: str, A: MatrixLike, argument: str = "A") -> Matrix:
@@ -341,3 +352,24 @@ def position(name: str, argument: str, index: Any, size: int) -> int:
     if not -size <= index < size:
         raise IndexOutOfBound(f"{name}: {argument}: expected an index below {size}, got {index}")
     return int(index) % size
+
+
+def row_pointers(
+    name: str, nrows: int, nvals: int, entries: int, compact: bool | None, *, square: bool
+) -> None:
+    """Raise MemoryError if the row pointers of a Matrix would be large in absolute terms and beside
+    the `entries` bytes of its ids and values: then ids are far apart, or one of them is wrong.
+    """
+    nbytes = (nrows + 1) * index_dtype(nvals).itemsize
+    if compact is not None or nbytes <= LARGE or nbytes <= RATIO * entries:
+        return
+    remedy = "compact=False allocates them nevertheless"
+    if square:
+        remedy = (
+            "compact=True numbers the vertices that have entries 0, 1, ... and returns their ids "
+            f"beside the Matrix; {remedy}"
+        )
+    raise MemoryError(
+        f"{name}: the row pointers of {nrows:,} rows take {size_of(nbytes)}, the ids and values of "
+        f"{nvals:,} entries {size_of(entries)}; {remedy}"
+    )

@@ -14,8 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from spgraph import late_imports
-from spgraph.build import check_row_pointers
+from spgraph import checks, late_imports
 from spgraph.containers import Matrix, Vector, memory
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.values import value_dtype
@@ -175,7 +174,7 @@ def _tensor(container: Any, path: str, compact: bool | None) -> Found:
         if ids.size and int(ids.max()) >= extent:
             raise ValueError(f"{name} {int(ids.max())} of {extent}")
     count, nbytes = rows.size, rows.nbytes + columns.nbytes + values.nbytes
-    check_row_pointers(path, shape[0], count, nbytes, compact, square=shape[0] == shape[1])
+    checks.row_pointers(path, shape[0], count, nbytes, compact, square=shape[0] == shape[1])
     A = _matrix(rows, columns, values, shape)
     return A if (structure := header.get("structure")) is None else _whole(A, structure, path)
 

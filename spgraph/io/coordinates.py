@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 import scipy.sparse
 
-from spgraph.build import check_row_pointers, combined_rows, relabelled, sort_of
+from spgraph import checks
+from spgraph.build import combined_rows, relabelled, sort_of
 from spgraph.containers import Matrix, memory
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import FormatError
@@ -41,7 +42,7 @@ class Coordinates:
         each = self.rows.itemsize + self.columns.itemsize
         each += 0 if self.values is None else self.values.itemsize
         square = self.nrows == self.ncols
-        check_row_pointers(self.path, self.nrows, count, count * each, compact, square=square)
+        checks.row_pointers(self.path, self.nrows, count, count * each, compact, square=square)
 
     def compacted(self) -> tuple[Coordinates, np.ndarray]:
         """(the entries with vertices renumbered densely, the old id of each new vertex): only

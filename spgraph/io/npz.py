@@ -12,7 +12,7 @@ from typing import IO
 import numpy as np
 import scipy.sparse
 
-from spgraph.build import check_row_pointers
+from spgraph import checks
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import INT64_MAX, index_dtype
 from spgraph.containers.storage.values import value_dtype
@@ -245,7 +245,7 @@ def _check_size(archive: Archive, path: str, nrows: int, ncols: int, compact: bo
         dtype, shape, *_ = archive.header(key)
         entries += dtype.itemsize * math.prod(shape)
     count = math.prod(archive.header("indices")[1])
-    check_row_pointers(path, nrows, count, entries, compact, square=nrows == ncols)
+    checks.row_pointers(path, nrows, count, entries, compact, square=nrows == ncols)
 
 
 def _compressed(archive: Archive, major: int, minor: int) -> tuple[np.ndarray, np.ndarray]:

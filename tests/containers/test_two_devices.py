@@ -18,7 +18,7 @@ from two_devices import CudaArray, two_devices  # noqa: F401
 
 import spgraph as sg
 from spgraph import generators, operations
-from spgraph.containers.storage import chosen
+from spgraph.containers.storage import selection
 from spgraph.containers.storage.arrays import device_of, on_device, on_its_device
 from spgraph.containers.storage.one_entry import OneEntry, entry_of
 from spgraph.operations.arrays import _dense
@@ -190,7 +190,7 @@ def test_more_elements_than_a_c_int_counts(
 
     monkeypatch.setattr(CudaArray, "__getitem__", lambda self, at: get(self, counted(at)))
     monkeypatch.setattr(CudaArray, "__setitem__", lambda self, at, x: set_(self, counted(at), x))
-    monkeypatch.setattr(chosen, "STEP", 15)
+    monkeypatch.setattr(selection, "STEP", 15)
     found = LARGE[name]("cuda:1")
     pairs = zip(found, right, strict=True) if isinstance(right, tuple) else [(found, right)]
     for got, wanted in pairs:
@@ -203,5 +203,5 @@ def test_more_elements_than_a_c_int_counts_on_a_gpu() -> None:
     with on_device("cuda:0") as xp:
         flags, values = xp.ones(2**31 + 3, bool), xp.zeros(2**31 + 3, np.int8)
         flags[1], values[-2:] = False, xp.asarray([4, 5], np.int8)
-        found = chosen.compress(flags, values)
+        found = selection.compress(flags, values)
         assert (found.size, found[-3:].tolist()) == (2**31 + 2, [0, 4, 5])

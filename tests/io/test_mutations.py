@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from spgraph import build, distributed
+from spgraph import checks, distributed
 from spgraph.containers import Matrix, Vector
 from spgraph.errors import DimensionMismatch, FormatError
 from spgraph.io import load, read, save, source, table, write
@@ -143,7 +143,7 @@ def check(A: Matrix) -> None:
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A number that becomes a large one is refused earlier than at a GiB, and blocks are small."""
-    monkeypatch.setattr(build, "LARGE", 1 << 20)
+    monkeypatch.setattr(checks, "LARGE", 1 << 20)
     monkeypatch.setattr(source, "BLOCK", 1 << 12)
 
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 
 import spgraph as sg
-from spgraph import build, distributed
+from spgraph import checks, distributed
 from spgraph.containers import Matrix, Vector, memory
 from spgraph.errors import FormatError
 from spgraph.io import load, read, save, write
@@ -45,7 +45,7 @@ def test_large_row_pointers_of_an_archive(tmp_path: Path, monkeypatch: pytest.Mo
     write(tmp_path / "g.npz", A)
     scipy.sparse.save_npz(tmp_path / "c.npz", A.to_scipy().tocoo())
     (tmp_path / "g.npz.gz").write_bytes(gzip.compress((tmp_path / "g.npz").read_bytes()))
-    monkeypatch.setattr(build, "LARGE", 300_000)
+    monkeypatch.setattr(checks, "LARGE", 300_000)
     for name in ("g.npz", "c.npz", "g.npz.gz"):
         path = tmp_path / name
         with pytest.raises(MemoryError, match=r"the row pointers of 90,000 rows take 360\.0 kB"):
@@ -71,7 +71,7 @@ def test_other_layouts_are_not_made_before_they_are_found_large(
 
 
 def test_the_limit_counts_both_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "LARGE", 4000)
+    monkeypatch.setattr(checks, "LARGE", 4000)
     path = tmp_path / "g.el"
     for largest, edges, refused in (
         (998, 1, False),
@@ -110,7 +110,7 @@ def test_from_coo(monkeypatch: pytest.MonkeyPatch) -> None:
     assert A.iso and ids.tolist() == [7, 9] and A.nvals == 1
     A, ids = Matrix.from_coo(np.array([2**40], np.uint64), np.array([1], np.int8), compact=True)
     assert ids.tolist() == [1, 2**40] and list(A) == [(1, 0, True)]
-    monkeypatch.setattr(build, "LARGE", 1000)
+    monkeypatch.setattr(checks, "LARGE", 1000)
     with pytest.raises(MemoryError, match="compact"):
         Matrix.from_coo([999], [0])
     assert Matrix.from_coo([0], [9999], nrows=10_000, compact=False).shape == (10_000, 10_000)

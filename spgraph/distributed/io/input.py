@@ -81,9 +81,8 @@ def read(
     A text file is read twice, to count and to keep: FormatError if it changes meanwhile. Files that
     are no list of entries (.npz, .h5, dense arrays), pipes, and every file for the partitions
     "biased" and "metis", which need all edges, are read whole by every process before it keeps its
-    share.
-    Sums of reals that a file lists at one position may differ from those of `spgraph.read` in their
-    last bits: they are added in another order.
+    share. Sums of reals that a file lists at one position may differ from those of `spgraph.read`
+    in their last bits: they are added in another order.
 
     Raises what `spgraph.read` and `Matrix.distribute` raise: in the process where it happens, in
     the others CommunicationError. DimensionMismatch for a text file of a matrix that is not square.

@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from spgraph.build import check_row_pointers
+from spgraph import checks
 from spgraph.containers.annotations import DType
 from spgraph.containers.storage.arrays import Array, index_dtype, move
 from spgraph.containers.storage.casting import converted_exactly
@@ -205,7 +205,7 @@ class Text:
     def check_rows(self, rows: int, entries: int) -> None:
         """MemoryError where so many rows are too many for the entries; see `spgraph.read`."""
         each = 2 * index_dtype(rows).itemsize + 8 * bool(self.types)
-        check_row_pointers(self.name, rows, entries, entries * each, self.compact, square=True)
+        checks.row_pointers(self.name, rows, entries, entries * each, self.compact, square=True)
 
     def built(
         self, pieces: Pieces, counts: np.ndarray, partition: Partition, duplicates: str

@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 from processes import MPIEXEC
 
 import spgraph as sg
-from spgraph import Matrix, distributed, generators, random_edges, read
-from spgraph import build as build_module
+from spgraph import Matrix, checks, distributed, generators, random_edges, read
 from spgraph.backends import cpu
 from spgraph.backends.cuda.generate import random_edges as on_cuda
 from spgraph.distributed.communicators import LocalCommunicator
@@ -240,7 +239,7 @@ def test_read_as_another_type(tmp_path: Path) -> None:
 
 def test_few_rows_far_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rows are refused in every process alike, and made where that is said."""
-    monkeypatch.setattr(build_module, "LARGE", 10_000)
+    monkeypatch.setattr(checks, "LARGE", 10_000)
     monkeypatch.setattr(ingest, "UNCHECKED", 500)
     path = tmp_path / "g.el"
     path.write_text("0 1\n" * 3 + "1 20000\n" + "2 3\n" * 3)
