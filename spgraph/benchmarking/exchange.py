@@ -9,7 +9,6 @@ of the work is exchange, not what a search takes.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import time
@@ -24,7 +23,6 @@ from spgraph.distributed import Communicator, DistributedMatrix, Placement
 
 COLLECTIVES = (
     "all_gather",
-    "all_gather_into",
     "all_to_all",
     "all_reduce",
     "reduce_scatter",
@@ -89,12 +87,15 @@ class WatchedCommunicator:
         return len(self.spans)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "together":  # each is timed
-            return lambda call, sent: contextlib.nullcontext(self)
         found = getattr(self._within, name)
+        if name == "gathering":
+            return lambda *given: self._prepared(found(*given), given[1:])
         if name in COLLECTIVES:
             return lambda *given, **more: self._watched(found, given, more)
         return found
+
+    def _prepared(self, run: Callable[[], None], pairs: Any) -> Callable[[], None]:
+        return lambda: self._watched(lambda arrays: run(), (pairs,), {})
 
     def _watched(self, collective: Callable[..., Any], given: Any, more: Any) -> Any:
         self._wait()

@@ -98,13 +98,6 @@ def gathers(comm: Communicator) -> None:
                 same(comm, came, expected, (dtype, pattern))
                 own = sum(whole[p].nbytes for p in comm.local)
                 assert comm.bytes_sent - before == own * (comm.num_shards - 1)
-            if len(set(pattern)) == 1:
-                before, parts = comm.bytes_sent, sent(comm, whole)
-                wholes = sent(comm, [np.zeros_like(expected[0])] * comm.num_shards)
-                assert comm.all_gather_into(parts, wholes) is wholes
-                spoil(parts)
-                same(comm, wholes, expected, ("into", dtype, pattern))
-                assert comm.bytes_sent - before == own * (comm.num_shards - 1)
     # views with gaps between the elements
     whole = [np.arange(p, p + 40, dtype=np.int32) for p in range(comm.num_shards)]
     parts = [part[::3] for part in sent(comm, whole)]
@@ -303,26 +296,27 @@ def refusals(comm: Communicator) -> None:
     same(comm, comm.all_reduce(parts, "max"), [np.arange(3.0)] * len(parts), "after refusals")
 
 
-def together(comm: Communicator) -> None:
-    """Collectives of both kinds in one launch: each as if it were alone."""
-    whole = [np.arange(3) + 10 * p for p in range(comm.num_shards)]
-    rows = [[np.full(2, 100 * p + q) for q in range(comm.num_shards)] for p in range(len(whole))]
-    parts = [
-        [move(part, device) for part in rows[p]]
-        for p, device in zip(comm.local, comm.devices, strict=True)
-    ]
-    with comm.together("together", 0) as group:
-        gathered = sent(comm, [np.zeros(3 * comm.num_shards, int)] * comm.num_shards)
-        group.all_gather_into(sent(comm, whole), gathered)
-        wholes = sent(comm, [np.zeros(2 * comm.num_shards, int)] * comm.num_shards)
-        group.all_to_all_into(parts, [[2] * comm.num_shards] * len(comm.local), wholes)
-    came = [list(np.split(whole, comm.num_shards)) for whole in wholes]
-    same(comm, gathered, [np.concatenate(whole)] * len(comm.local), "together")
-    for p in range(comm.num_shards):
-        same(comm, [row[p] for row in came], [rows[p][q] for q in comm.local], ("together", p))
+def prepared(comm: Communicator) -> None:
+    """Gathers of two kinds in one call that is made again and again, of what is there then."""
+    expected = [np.arange(3 * comm.num_shards), np.arange(5.0 * comm.num_shards)]
+    parts = [sent(comm, np.split(whole, comm.num_shards)) for whole in expected]
+    wholes = [sent(comm, [np.zeros_like(whole)] * comm.num_shards) for whole in expected]
+    nothing = sent(comm, [np.zeros(0)] * comm.num_shards)
+    call = comm.gathering("again", *zip(parts, wholes, strict=True), (nothing, nothing))
+    for turn in range(3):
+        before = comm.bytes_sent, comm.calls
+        call()
+        for came, whole in zip(wholes, expected, strict=True):
+            same(comm, came, [whole] * len(comm.local), ("prepared", turn))
+        own = sum(part.nbytes for part in (*parts[0], *parts[1]))
+        sent_now = comm.bytes_sent - before[0]
+        assert (sent_now, comm.calls - before[1]) == (own * (comm.num_shards - 1), 1)
+        for part, whole in zip(parts, expected, strict=True):
+            comm.on_each(lambda xp, own: xp.add(own, 1, out=own), part)
+            whole += 1
 
 
-CASES = (gathers, exchanges, together, reductions, broadcasts, agreements, fetches, refusals)
+CASES = (gathers, exchanges, prepared, reductions, broadcasts, agreements, fetches, refusals)
 
 
 def contract(comm: Communicator) -> None:

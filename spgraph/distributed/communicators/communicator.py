@@ -97,15 +97,23 @@ class Communicator:
                 sizes = self._all_sizes("all_gather", [part.size for part in parts], dtype)
             return self._all_gather([flat(part) for part in parts], sizes)
 
-    def all_gather_into(self, parts: Sequence[Array], wholes: Sequence[Array]) -> Sequence[Array]:
-        """`wholes`, in each of which the parts of all shards, equally many elements, are joined.
-        For loops that communicate in every round: parts are 1-D and contiguous, a whole may also
-        lie in pinned memory of the host, and nothing is checked.
+    def gathering(
+        self, name: str, *pairs: tuple[Sequence[Array], Sequence[Array]]
+    ) -> Callable[[], None]:
+        """A collective for every round of a loop, prepared: each call of it joins the parts of all
+        shards, equally many elements, in the arrays `wholes`, for each of the `pairs` (parts,
+        wholes), in as few launches as the library can. Parts are 1-D and contiguous, a whole may
+        also lie in pinned memory of the host, and nothing is checked.
         """
-        sent = (self.num_shards - 1) * sum(part.nbytes for part in parts)
-        with self._call("all_gather_into", sent, "of", parts[0].dtype, parts[0].size):
-            self._all_gather_into(parts, wholes)
-        return wholes
+        sent = (self.num_shards - 1) * sum(part.nbytes for parts, _ in pairs for part in parts)
+        facts = [fact for parts, _ in pairs for fact in ("of", parts[0].dtype, parts[0].size)]
+        start = self._gathering(pairs)
+
+        def call() -> None:
+            with self._call(name, sent, *facts):
+                start()
+
+        return call
 
     def all_to_all(self, parts: Pieces, *, sizes: Table | None = None) -> list[list[Array]]:
         """result[k][p] is what shard p sent to local shard k.
@@ -183,14 +191,6 @@ class Communicator:
                 parts[root - self.local.start] = flat(array)
             sizes[root] = math.prod(shape)
             return [whole.reshape(shape) for whole in self._all_gather(parts, sizes)]
-
-    def together(self, name: str, sent: int) -> AbstractContextManager[Any]:
-        """Collectives that start together at the end of the context, in as few launches as the
-        library can; until then their results are undefined. They are methods of what the context
-        gives, `all_gather_into` and `all_to_all_into`, and count as one call, `name`, of `sent`
-        bytes where they start together.
-        """
-        return contextlib.nullcontext(self)  # one after the other: no launch to share
 
     # --- numbers on the host ----------------------------------------------------------------------
 
@@ -282,10 +282,17 @@ class Communicator:
         """As `all_gather`."""
         raise NotImplementedError
 
-    def _all_gather_into(self, parts: Sequence[Array], wholes: Sequence[Array]) -> None:
-        """As `all_gather_into`."""
-        came = self._all_gather(parts, [parts[0].size] * self.num_shards)
-        self.on_each(lambda xp, whole, joined: xp.copyto(whole, joined), wholes, came)
+    def _gathering(
+        self, pairs: Sequence[tuple[Sequence[Array], Sequence[Array]]]
+    ) -> Callable[[], None]:
+        """As `gathering`."""
+
+        def start() -> None:
+            for parts, wholes in pairs:
+                came = self._all_gather(parts, [parts[0].size] * self.num_shards)
+                self.on_each(lambda xp, whole, joined: xp.copyto(whole, joined), wholes, came)
+
+        return start
 
     def _all_to_all(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
         """As `all_to_all_into`."""

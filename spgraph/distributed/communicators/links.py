@@ -9,7 +9,7 @@ import functools
 import struct
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Self
@@ -87,8 +87,6 @@ class Links:
         self._published = 0  # the number of the last call in which this process published its wait
         self.broken: str | None = None
         self._current: Link | None = None  # the link whose call is under way
-        self._depth = 0  # of groups in groups
-        self._held: list[Any] = []  # what their calls send and receive, until the outermost ends
         self._calling = threading.RLock()  # held during calls of NCCL: `abort` frees what they use
         self._done: list[Any] = []  # for each link an event, which `finish` records
         for link in links:
@@ -137,7 +135,7 @@ class Links:
         received = self.empty([sum(sizes)] * len(parts), parts[0].dtype)
         if len(set(sizes)) == 1:
             if sizes[0]:
-                self.all_gather_into(parts, received)
+                self.gathering([(parts, received)])()
             return received
         starts, each, byte = starts_of(sizes), parts[0].dtype.itemsize, self.nccl.NCCL_UINT8
         with self:  # NCCL runs the broadcasts of a group concurrently
@@ -149,13 +147,24 @@ class Links:
                         link.comm.broadcast(*ends, size * each, byte, q, link.stream())
         return received
 
-    def all_gather_into(self, parts: Sequence[Array], wholes: Sequence[Array]) -> None:
-        """The parts of all shards, equally many elements, joined in `wholes`."""
+    def gathering(
+        self, pairs: Sequence[tuple[Sequence[Array], Sequence[Array]]]
+    ) -> Callable[[], None]:
+        """A call that joins parts of all shards, equally many elements, in arrays; prepared."""
+        calls = [
+            (link, link.comm.allGather, part.data.ptr, whole.data.ptr, part.nbytes)
+            for both in pairs
+            for link, part, whole in zip(self.links, *both, strict=True)
+        ]
         byte = self.nccl.NCCL_UINT8
-        with self:
-            for link, part, whole in self._each(parts, wholes):
-                ends = part.data.ptr, whole.data.ptr
-                link.comm.allGather(*ends, part.nbytes, byte, link.stream())
+
+        def start() -> None:
+            with self:
+                for link, gather, *ends_and_size in calls:
+                    self._current = link
+                    gather(*ends_and_size, byte, link.stream())
+
+        return start
 
     def all_to_all_into(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
         """parts[k][q] to shard q; what comes to local shard k, sizes[k][p] elements from shard p,
@@ -217,14 +226,12 @@ class Links:
         return arrays
 
     def __enter__(self) -> Self:
-        """Begin a group of NCCL: the calls inside start together, at the end of the outermost."""
+        """Begin a group of NCCL: the calls inside start together, at its end."""
         self._calling.acquire()
         try:
-            if not self._depth:
-                self.raise_if_broken()
-                self._current = None
-                self.nccl.groupStart()
-            self._depth += 1
+            self.raise_if_broken()
+            self._current = None
+            self.nccl.groupStart()
         except BaseException as error:
             self._calling.release()
             self._raise(error)
@@ -233,17 +240,12 @@ class Links:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
-            if self._depth > 1:
-                return
             if error is None:
                 self._current = None
             self.nccl.groupEnd()  # after an error too: in an open group no later call would start
         except RuntimeError as late:
             error = error or late
         finally:
-            self._depth -= 1
-            if not self._depth:
-                self._held.clear()
             self._calling.release()
         self._raise(error)
 
@@ -254,8 +256,6 @@ class Links:
 
     def _each(self, *lists: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """(link, its item of each list) for each link."""
-        if self._depth:
-            self._held.append(lists)
         for link, *items in zip(self.links, *lists, strict=True):
             self._current = link
             yield (link, *items)

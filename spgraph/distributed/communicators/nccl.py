@@ -97,16 +97,13 @@ class NcclCommunicator(Communicator):
 
     # --- collectives ------------------------------------------------------------------------------
 
-    def together(self, name: str, sent: int) -> AbstractContextManager[Links]:
-        """The collectives inside as one launch. See `Communicator`."""
-        self._call(name, sent)
-        return self._links
-
     def _all_gather(self, parts: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
         return self._links.all_gather(parts, sizes)
 
-    def _all_gather_into(self, parts: Sequence[Array], wholes: Sequence[Array]) -> None:
-        self._links.all_gather_into(parts, wholes)
+    def _gathering(
+        self, pairs: Sequence[tuple[Sequence[Array], Sequence[Array]]]
+    ) -> Callable[[], None]:
+        return self._links.gathering(pairs)
 
     def _all_to_all(self, parts: Pieces, sizes: Table, wholes: Sequence[Array]) -> None:
         self._links.all_to_all_into(parts, sizes, wholes)

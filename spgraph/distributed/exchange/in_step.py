@@ -71,8 +71,9 @@ class ByCommunicator:
 
     def __init__(self, communicator: Communicator, host_counters: np.ndarray | None = None) -> None:
         self.communicator, self.host_counters = communicator, host_counters
-        # the counts of several processes: the host's memory, and the same for each local shard
-        self.of_all: tuple[Any, list[Array]] = None, []
+        self.of_all: np.ndarray | None = None  # the counts of the shards of several processes
+        # the collectives of a round by what travels with its counts, which shards keep
+        self.prepared: dict[int, Callable[[], None]] = {}
 
     def gather(self, given: Sequence[Part]) -> list[Array]:
         """The parts of all shards, joined; shards on one device share them."""
@@ -109,27 +110,33 @@ class ByCommunicator:
         beside them for the host; and its part, beside the array for those of all shards, or None.
         """
         arrays, rounds, parts = zip(*given, strict=True)
-        comm, size, several = self.communicator, arrays[0].size, self.communicator.processes > 1
-        wholes: Sequence[Array | None] = [None] * len(given)
-        sent = sum(part[0].nbytes for part in parts if part) + several * 8 * size * len(given)
-        with comm.together("counts", sent * (comm.num_shards - 1)) as together:
-            if several:
-                if self.of_all[0] is None:
-                    host = host_mapped((comm.num_shards, size), arrays[0])
-                    self.of_all = host, [on_device_too(host, arrays[0])] * len(arrays)
-                together.all_gather_into(arrays, self.of_all[1])
-            if parts[0] is not None:
-                own, wholes = zip(*parts, strict=True)
-                together.all_gather_into(own, wholes)
-        if several:
+        comm, wholes = self.communicator, [part and part[1] for part in parts]
+        start = self.prepared.get(id(wholes[0])) or self._prepare(arrays, parts)
+        start()
+        if self.of_all is not None:
             comm.synchronize()
-            rows = self.of_all[0].tolist()
+            rows = self.of_all.tolist()
         else:
             assert self.host_counters is not None
             rows = wait_for_counts(self.host_counters, rounds, arrays, comm).tolist()
         # few numbers: NumPy takes longer to add them, and to look at one
         sums = [sum(column) for column in zip(*rows, strict=True)]
         return [(rows, sums, whole) for whole in wholes]
+
+    def _prepare(
+        self, arrays: Sequence[Array], parts: Sequence[tuple[Array, Array] | None]
+    ) -> Callable[[], None]:
+        """The collectives of `counts`: of several processes' counts, and of parts, if any."""
+        comm, pairs = self.communicator, []
+        if comm.processes > 1:
+            if self.of_all is None:
+                self.of_all = host_mapped((comm.num_shards, arrays[0].size), arrays[0])
+            pairs.append((arrays, [on_device_too(self.of_all, arrays[0])] * len(arrays)))
+        if parts[0] is not None:
+            pairs.append(tuple(zip(*parts, strict=True)))
+        start = comm.gathering("counts", *pairs) if pairs else comm.check
+        self.prepared[id(parts[0] and parts[0][1])] = start
+        return start
 
 
 def run_rounds(

@@ -5,7 +5,6 @@ test_gpu_communicators.py asks the same of NCCL itself.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 import threading
@@ -126,23 +125,22 @@ def test_a_process_that_never_comes() -> None:
         NcclCommunicator.for_process("cuda:0", store)
 
 
-def test_collectives_together_are_one_launch() -> None:
+def test_prepared_gathers_are_one_launch() -> None:
     with NcclCommunicator.for_devices(devices(3)) as comm:
         said = comm._links.links[0].comm.clique.said[0]
         before = len(said)
-        cases.together(comm)
-        assert len(said) == before + 1 and len(said[-1]) == 5, "a gather, and each way to two"
+        cases.prepared(comm)
+        assert [len(group) for group in said[before:]] == [3] * 3
 
 
-@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("name", ["allGather", "send", "allReduce", "reduce", "broadcast"])
 def test_a_call_that_fails_names_device_and_collective(
-    monkeypatch: pytest.MonkeyPatch, name: str, together: bool
+    monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     comm = NcclCommunicator.for_devices(devices(3))
     parts = cases.sent(comm, [np.ones(4)] * 3)
     calls = {
-        "allGather": ("all_gather", lambda: comm.all_gather(parts)),
+        "allGather": ("again", comm.gathering("again", (parts, parts))),
         "send": ("all_to_all", lambda: comm.all_to_all([[part] * 3 for part in parts])),
         "allReduce": ("all_reduce", lambda: comm.all_reduce(parts, "sum")),
         "reduce": ("reduce_scatter", lambda: comm.reduce_scatter(parts, [1, 3, 0], "sum")),
@@ -151,8 +149,7 @@ def test_a_call_that_fails_names_device_and_collective(
     collective, call = calls[name]
     monkeypatch.setattr(fake_nccl.Comm, "fail", name)
     where = f"NCCL: cuda:2, in or after {collective}: .*{name}"
-    group = comm.together(collective, 0) if together else contextlib.nullcontext()
-    with pytest.raises(CommunicationError, match=where), group:
+    with pytest.raises(CommunicationError, match=where):
         call()
     monkeypatch.setattr(fake_nccl.Comm, "fail", None)
     # it does not come to life again, and no group was left open
