@@ -372,6 +372,8 @@ def fake_gpus() -> Iterator[ModuleType]:
         Event=Event,
         get_current_stream=stream_of,
         alloc_pinned_memory=bytearray,
+        UnownedMemory=lambda address, size, owner: (ctypes.c_char * size).from_address(address),
+        MemoryPointer=lambda memory, offset: memory,
     )
     vars(nccl).update(
         available=True,

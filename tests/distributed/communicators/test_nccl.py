@@ -18,7 +18,7 @@ import fake_nccl
 import numpy as np
 import pytest
 
-from spgraph.containers.storage.arrays import move
+from spgraph.containers.storage.arrays import move, on_device
 from spgraph.distributed.communicators import (
     LocalCommunicator,
     NcclCommunicator,
@@ -27,6 +27,7 @@ from spgraph.distributed.communicators import (
     timeouts,
     watchdog,
 )
+from spgraph.distributed.exchange.in_step import ByCommunicator
 from spgraph.errors import CommunicationError
 
 
@@ -262,6 +263,44 @@ def test_the_state_is_looked_at_after_the_wait(monkeypatch: pytest.MonkeyPatch) 
     for question in (comm.check, comm.synchronize, lambda: comm.fetch(parts)):
         with pytest.raises(CommunicationError, match="found later"):
             question()
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("leaves", [False, True])
+def test_counts_of_processes_come_with_the_parts(
+    monkeypatch: pytest.MonkeyPatch, late: bool, leaves: bool
+) -> None:
+    """Round after round, in one launch each, until one of the processes leaves."""
+    monkeypatch.setattr(fake_nccl.Comm, "late", late)
+
+    def run(comm: NcclCommunicator) -> int:
+        with on_device(comm.devices[0]) as cupy:
+            counts, part = cupy.empty(4, np.int64), cupy.empty(5, np.int32)
+            wholes = [cupy.empty(15, np.int32) for _ in range(2)]
+        exchange, groups = ByCommunicator(comm), comm._links.links[0].comm.clique.said[comm.rank]
+        for turn in range(20):
+            if leaves and comm.rank == 1 and turn == 9:
+                raise ZeroDivisionError("of its own")
+            counts[...], part[...], whole = (
+                10 * turn + comm.rank,
+                turn - comm.rank,
+                wholes[turn % 2],
+            )
+            came = whole if turn % 3 else None
+            given = counts, turn, None if came is None else (part, came)
+            ((rows, sums, got),) = exchange.counts([given])
+            assert rows == [[10 * turn + p] * 4 for p in range(3)] and got is came
+            assert sums == [30 * turn + 3] * 4 and len(groups[-1]) == 2 - (came is None)
+            if came is not None:
+                assert (came == np.repeat(turn - np.arange(3), 5)).all()
+        return len(groups)
+
+    found = processes(3, run)
+    if not leaves:
+        assert found == [20] * 3
+    for rank in (0, 2) if leaves else ():
+        assert isinstance(found[rank], CommunicationError), found[rank]
+        assert "of its own" in str(found[rank]) and "counts" in str(found[rank])
 
 
 @pytest.mark.parametrize("call", ["all_reduce_host", "all_gather", "broadcast"])
