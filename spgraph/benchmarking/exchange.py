@@ -95,6 +95,7 @@ class WatchedCommunicator:
         return found
 
     def _prepared(self, run: Callable[[], None], pairs: Any) -> Callable[[], None]:
+        """A call that gathers `pairs`, timed and counted."""
         return lambda: self._watched(lambda arrays: run(), (pairs,), {})
 
     def _watched(self, collective: Callable[..., Any], given: Any, more: Any) -> Any:

@@ -158,7 +158,7 @@ class Links:
         ]
         byte = self.nccl.NCCL_UINT8
 
-        def start() -> None:
+        def start(held: object = pairs) -> None:  # the arrays live as long as the call
             with self:
                 for link, gather, *ends_and_size in calls:
                     self._current = link
