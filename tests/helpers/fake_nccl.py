@@ -306,7 +306,8 @@ class Event:
         self.after = 0
 
     def record(self, stream: Any) -> None:
-        assert stream.device == self.device
+        # the number 0 of a default stream means that of the current device
+        assert stream.device == self.device == here.device
         if here.comm is not None:
             self.after = len(here.comm.clique.said[here.comm.rank])
 

@@ -326,7 +326,8 @@ class Links:
     def finish(self) -> None:
         """Wait for all calls, on all devices."""
         for link, event in zip(self.links, self._done, strict=True):
-            event.record(import_cupy().cuda.get_current_stream(number_of(link.device)))
+            with on_device(link.device) as cupy:  # default streams of all devices are number 0
+                event.record(cupy.cuda.get_current_stream())
             self.wait(event, link.device)
 
     def destroy(self) -> None:
@@ -394,7 +395,6 @@ class Links:
     def _on_loss(self, reason: str) -> None:
         """Callback of the store, in its thread: another process is lost."""
         if self.broken is None:
-            message = self._message(self._devices, reason)
-            self.abandon(message)
+            self.abandon(self._message(self._devices, reason))
             if watchdog.launched():
-                watchdog.end_process(message)
+                watchdog.end_process(str(self.broken))
