@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -392,6 +393,13 @@ def test_cupyx_arrays_are_copied_or_borrowed() -> None:
     S.indices[:2] = S.indices[1::-1].copy()
     S.data[:2] = S.data[1::-1].copy()
     assert Matrix.from_cupyx(S, copy=False).isequal(A)
+
+
+def test_nothing_is_sent_of_an_empty_array() -> None:
+    """There is no byte whose address the driver could be given."""
+    made = object()
+    device: Any = SimpleNamespace(empty=lambda shape, dtype: made)
+    assert sent(np.empty(0, np.int64), device) is made
 
 
 @pytest.mark.gpu

@@ -43,7 +43,7 @@ def sent(array: np.ndarray, xp: ModuleType, to: Array | None = None) -> Array:
     to = xp.empty(array.shape, array.dtype) if to is None else to
     if xp is np:
         to[: array.size] = array
-    else:
+    elif array.nbytes:
         at = addressof(c_char.from_buffer(array.data)) if array.flags.writeable else address(array)
         to.data.copy_from_host_async(at, array.nbytes)
     return to

@@ -109,6 +109,8 @@ def _source_parallel(
     """Add to `score`: the sources whose numbers of paths leave float64, which add nothing. Or write
     levels to `found`, with no `score`.
     """
+    if sources.size == 0:
+        return sources
     xp, n, kind = array_module(A._indptr), A.nrows, index_dtype(A.nrows)
     text, count = program(*_types(A), extended), sources.size
     kernel = jit.kernel("dependencies_source_parallel", "source_parallel", text)
