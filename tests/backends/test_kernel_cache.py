@@ -46,12 +46,13 @@ RIGHT = "[20, 403, -1]"
 
 
 def start(program: str, **environment: str) -> subprocess.Popen[str]:
+    paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
     return subprocess.Popen(
         [sys.executable, "-W", "always", "-c", textwrap.dedent(program)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
         cwd=ROOT,
     )
 
@@ -338,7 +339,6 @@ del os.environ["SPGRAPH_CACHE_DIR"]
 os.environ["HOME"] = {str(home)!r}
 cache.folder.cache_clear()
 jit.module.cache_clear()
-products._pulling.cache_clear()
 del module, stats
 """.replace("import cache", "import cache, jit")
         printed, told = run(program + PROGRAM, SPGRAPH_CACHE_DIR=str(other), XDG_CACHE_HOME="")

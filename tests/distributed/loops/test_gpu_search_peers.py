@@ -29,7 +29,7 @@ def on_devices(made: ShardedGraph) -> ShardedGraph:
 
 
 def cuts(n: int, peers: int) -> Sequence[int]:
-    return [0, *(n * p // peers + 5 * p for p in range(1, peers)), n]
+    return [0, *(min(n, n * p // peers + 5 * p) for p in range(1, peers)), n]
 
 
 @pytest.mark.parametrize("relabelled", [False, True])
