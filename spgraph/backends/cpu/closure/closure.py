@@ -26,7 +26,7 @@ ALONE, SHARED = 2048, 1024
 # about the time of a launch, which brings back those that have left
 PATIENCE, LAUNCH = 200_000, 16
 # the edges of a vertex with more edges than this are divided among all threads
-HEAVY = 16384
+HEAVY = 2048
 # number of buckets for ordered values: more than an edge spans in most graphs, and few enough for
 # their last blocks to stay in the L1 cache
 BUCKETS = 1024
