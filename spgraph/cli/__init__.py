@@ -12,8 +12,9 @@ import click
 
 import spgraph as sg
 from spgraph import errors
-from spgraph.cli import commands, gap, graph500, graphs, launch, names, options, streams, warm
+from spgraph.cli import launch, names, options, streams
 from spgraph.cli.algorithm import FAILED_VALIDATION
+from spgraph.cli.commands import algorithms, gap, graph500, graphs, warm
 from spgraph_command import wants_json
 
 BUG, BAD_INPUT, LOST_PEER, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
@@ -167,8 +168,8 @@ cli.add_command(graphs.convert)
 cli.add_command(warm.warm)
 cli.add_command(graph500.command)
 cli.add_command(gap.command)
-for algorithm in commands.ALGORITHMS:
-    cli.add_command(algorithm.command(commands.EXAMPLES))
+for algorithm in algorithms.ALGORITHMS:
+    cli.add_command(algorithm.command(algorithms.EXAMPLES))
 
 
 def _add_quiet(command: click.Command) -> None:

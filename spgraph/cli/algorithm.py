@@ -19,16 +19,18 @@ FAILED_VALIDATION = 1
 
 
 class Algorithm(NamedTuple):
-    """A command: the function `function(A, **parameters)`, and what there is to say of its result.
+    """A command: the function `function(A, **parameters)`, and what to print of its result.
 
-    `kind` prints and writes the result; `name` is what a result is called that is not a tuple of
-    names itself. `example` is a call: a file of `commands.EXAMPLES` and options. `start` is the
-    parameter, source or sources, that means the vertex of largest degree where it is not given.
-    `undirected` says that the algorithm is one of undirected graphs, and whether "edges" or their
-    "weights" are the same both ways in one: of another graph a note on standard error says so.
-    `trace`, called as the function is, returns the levels for --trace and --plot. `warm`, called
-    likewise, makes the kernels ready before the time is taken; `measures` adds to the summary;
-    `validate` returns what is wrong with the result, for --validate.
+    kind: how the result is printed and written.
+    name: what the result is called, unless it is a named tuple.
+    example: the call in the help: a file of `commands.algorithms.EXAMPLES`, and options.
+    start: the parameter, source or sources, whose default is the vertex of largest degree.
+    undirected: for algorithms of undirected graphs, whether "edges" or their "weights" have to be
+      the same both ways; for any other graph a note on standard error says that they are not.
+    trace: called as the function is, returns the levels for --trace and --plot.
+    warm: called as the function is, makes the kernels ready before the time is taken.
+    measures: what to add to the summary.
+    validate: returns what is wrong with the result, for --validate.
     """
 
     function: Callable[..., Any]

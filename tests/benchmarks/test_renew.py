@@ -16,7 +16,7 @@ from benchmarks import __main__, renew
 from benchmarks.cpu import gapbs_programs
 from benchmarks.measuring import arguments
 from benchmarks.pages import speed_tables
-from spgraph.cli import gap, graph500
+from spgraph.cli.commands import gap, graph500
 
 # writes a result as a benchmark does, or fails, or does not end
 BENCHMARK = """

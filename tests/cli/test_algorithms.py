@@ -17,7 +17,8 @@ import pytest
 
 import spgraph as sg
 from spgraph import cli
-from spgraph.cli import output, placement, warm
+from spgraph.cli import output, placement
+from spgraph.cli.commands import warm
 from spgraph.cli.placement import Place
 
 Run = Callable[..., tuple[int, str, str]]

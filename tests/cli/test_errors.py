@@ -17,7 +17,8 @@ import pytest
 import spgraph as sg
 import spgraph_command
 from spgraph import cli, errors
-from spgraph.cli import graphs, placement
+from spgraph.cli import placement
+from spgraph.cli.commands import graphs
 
 Told = Callable[..., tuple[int, list[dict[str, Any]]]]
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from spgraph import cli
-from spgraph.cli.warm import graphs
+from spgraph.cli.commands.warm import graphs
 from spgraph.iterations.level_search import TRANSPOSE_FROM
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import spgraph as sg
-from spgraph.cli import searches
 from spgraph.cli.algorithm import Algorithm
+from spgraph.cli.commands import searches
 from spgraph.cli.kinds import edges, groups, levels, members, nearest, number, scores, widest
 
 # the graphs that the examples of the help are about, by the names of their files

@@ -19,7 +19,7 @@ import spgraph as sg
 from spgraph import cache_folder, terminal
 from spgraph.cli import output
 from spgraph.cli.algorithm import Algorithm
-from spgraph.cli.commands import ALGORITHMS
+from spgraph.cli.commands.algorithms import ALGORITHMS
 from spgraph.errors import ConvergenceError
 from spgraph.io.table import LARGE
 from spgraph.processors import usable
