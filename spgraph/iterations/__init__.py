@@ -10,7 +10,7 @@ by name.
 """
 
 from spgraph.iterations.contraction import contract
-from spgraph.iterations.fixed_point import closure, dag_edges, parents
+from spgraph.iterations.fixed_point import closure
 from spgraph.iterations.level_search import Level, Search, search
 from spgraph.iterations.path_dependencies import (
     dependencies,
@@ -19,6 +19,7 @@ from spgraph.iterations.path_dependencies import (
     levels,
 )
 from spgraph.iterations.power_iteration import Hop, Power, Step, power
+from spgraph.iterations.shortest_path_dag import dag_edges, parents
 
 __all__ = [
     "Hop",

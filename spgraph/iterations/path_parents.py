@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.containers import Matrix, Vector
-from spgraph.iterations.fixed_point import checked, closure, counting, dag_edges
+from spgraph.iterations.fixed_point import checked, closure, counting
 from spgraph.iterations.level_search import search
+from spgraph.iterations.shortest_path_dag import dag_edges
 from spgraph.semirings import min_plus, min_secondi
 from spgraph.steps import backend
 

@@ -30,7 +30,8 @@ from spgraph.backends.cuda.closure.closure import width_of
 from spgraph.direction import bucket_width, may_be_narrow, narrow_width
 from spgraph.iterations import closure_widths
 from spgraph.iterations.closure_buckets import composed_closure, next_limit
-from spgraph.iterations.fixed_point import closure, composed, counted, dag_edges, parents
+from spgraph.iterations.fixed_point import closure, composed, counted
+from spgraph.iterations.shortest_path_dag import dag_edges, parents
 from spgraph.semirings import (
     BinaryOp,
     Monoid,

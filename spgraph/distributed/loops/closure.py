@@ -23,7 +23,7 @@ from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entrie
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.errors import unsettled
 from spgraph.iterations.closure_buckets import composed_closure
-from spgraph.iterations.fixed_point import composed_dag_edges, composed_parents
+from spgraph.iterations.shortest_path_dag import composed_dag_edges, composed_parents
 from spgraph.semirings import TypedSemiring, monoid
 
 

@@ -101,7 +101,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_host_shim.install(monkeypatch)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     monkeypatch.setattr(Placement, "kernels", cuda)
-    for loop in (iterations.fixed_point, iterations.level_search, iterations.path_parents):
+    loops = ("fixed_point", "level_search", "path_parents", "shortest_path_dag")
+    for loop in (getattr(iterations, name) for name in loops):
         monkeypatch.setattr(loop, "backend", cuda_host_shim.backend)
 
 
