@@ -28,6 +28,7 @@ from spgraph.backends.cuda.runtime.sources import source
 from spgraph.containers.storage.arrays import unpack_bits
 from spgraph.distributed.containers import placement
 from spgraph.iterations import power_iteration as powers
+from spgraph.iterations import ranks
 from tests.iterations.test_power import NORMS, dense, full, steps
 
 on_cuda = importlib.import_module("spgraph.backends.cuda.power.power")
@@ -38,7 +39,8 @@ shimmed = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ com
 def shim(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operations on CPU containers run on the CUDA backend, in blocks of 128 threads."""
     cuda_host_shim.install(monkeypatch)
-    monkeypatch.setattr(powers, "backend", lambda device: cuda)
+    for module in (powers, ranks):
+        monkeypatch.setattr(module, "backend", lambda device: cuda)
     monkeypatch.setattr(jit, "current_device", lambda: 0)
     monkeypatch.setattr(jit, "multiprocessors", lambda device: 2)
     monkeypatch.setattr(on_cuda, "THREADS", 128)
@@ -547,9 +549,10 @@ def graphs_in_shards() -> dict[tuple[int, str], Any]:
 @pytest.fixture
 def sharded(graphs_in_shards: Any, shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards on the CPU iterate as those of GPUs do."""
-    monkeypatch.setattr(
-        powers, "backend", lambda device: cuda if isinstance(device, str) else distributed
-    )
+    for module in (powers, ranks):
+        monkeypatch.setattr(
+            module, "backend", lambda device: cuda if isinstance(device, str) else distributed
+        )
     monkeypatch.setattr(placement, "backend", lambda device: cuda)
     monkeypatch.setattr(power_stepwise, "array_at", seen)
 
@@ -693,14 +696,14 @@ def test_inverse_degrees_and_scaled_vectors(offsets: Any, shim: None) -> None:
     S.indptr = S.indptr.astype(offsets)
     A, degrees = sg.Matrix.from_scipy(S), np.diff(S.indptr)
     assert degrees.min() == 0
-    found = powers.inverse_out_strength(A, weighted=False)
+    found = ranks.inverse_out_strength(A, weighted=False)
     expected = np.divide(1.0, degrees, where=degrees > 0, out=np.zeros(1500))
     assert (found.values == expected).all()
     x = np.random.default_rng(1).standard_normal(1500)
     for norm in (1, 2):
-        divided = powers.scaled(full(x, "cpu"), norm).to_numpy()
+        divided = ranks.scaled(full(x, "cpu"), norm).to_numpy()
         np.testing.assert_allclose(divided, x / np.linalg.norm(x, norm), rtol=1e-13)
-        assert not powers.scaled(full(np.zeros(3), "cpu"), norm).to_numpy().any()
+        assert not ranks.scaled(full(np.zeros(3), "cpu"), norm).to_numpy().any()
 
 
 @shimmed
