@@ -179,7 +179,7 @@ def output(
 
 
 class _On:
-    """A result that does not exist yet, of which `same_device` needs the device only."""
+    """A result that does not exist yet: `same_device` needs only its device."""
 
     def __init__(self, device: Device) -> None:
         self.device = device

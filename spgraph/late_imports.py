@@ -1,7 +1,7 @@
-"""What first calls wait for: libraries that are imported at their first use, kernels that are
-compiled; what a fork by another thread waits for; and how far a long loop is.
+"""Libraries that are imported at their first use; the time that first calls spend on imports and on
+compiling; forks, which wait for both; and the progress of long loops.
 
-The command line takes the first out of the times that it prints, and shows progress. Code reports
+The command line subtracts that time from those that it prints, and shows the progress. Code reports
 at rare points (a kernel, a block of a file, one source of many); no result depends on it.
 """
 

@@ -17,7 +17,7 @@ from spgraph.distributed import Communicator, MpiCommunicator, NcclCommunicator,
 from spgraph.errors import BackendUnavailable
 from spgraph.processors import usable
 
-# where launchers tell a process (how many there are, its number): MPICH and its kin, and Open MPI
+# where launchers tell a process (how many there are, its number): MPICH and others, and Open MPI
 LAUNCHERS = (
     ("PMI_SIZE", "PMI_RANK"),
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
@@ -26,13 +26,13 @@ GRACE = 8.0  # seconds in which the others may come to an end, too
 
 
 class World(NamedTuple):
-    """Communicators of mpi4py: all processes, those of this host, all of them for their end; and
-    those of ours that were made.
+    """Communicators of mpi4py: of all processes, of those on this host, and of all of them again,
+    for `leave` alone; and spgraph's own communicators that were made.
     """
 
     all: Any
     host: Any
-    farewell: Any
+    at_exit: Any
     made: list[MpiCommunicator | NcclCommunicator]
 
 
@@ -100,11 +100,11 @@ def communicator(gpus: int | None, shards: int | None) -> Communicator:
 
 
 def leave(code: int, message: str = "", *, own: bool = False) -> int:
-    """The exit code of this process, which is the same for all that come here; `message`, said once
-    for all of them. `own`: the error is not one that another process caused.
+    """The exit code of this process, the same for all processes that call this; one of them prints
+    `message`. `own`: the error is not one that another process caused.
 
-    A process that comes with an error while others are at work tells them, who then come, too; if
-    they do not, it ends them.
+    A process that ends with an error tells the others, so that they end, too. If they do not within
+    GRACE seconds, it aborts them.
     """
     together = False
     if processes() > 1:
@@ -116,13 +116,13 @@ def leave(code: int, message: str = "", *, own: bool = False) -> int:
     for communicator in world().made if code else ():
         communicator.leave(f"process {rank()} ends with exit code {code}")
     all_of_them = np.empty((processes(), 2), np.int64)
-    farewell = world().farewell
-    request = farewell.Iallgather(np.array([code, own], np.int64), all_of_them)
+    at_exit = world().at_exit
+    request = at_exit.Iallgather(np.array([code, own], np.int64), all_of_them)
     deadline = time.monotonic() + GRACE
     while not request.Test():
         if code and time.monotonic() > deadline:
             _say(message, True)
-            farewell.Abort(code)
+            at_exit.Abort(code)
         time.sleep(0.005)
     codes, owns = all_of_them.T
     # the first with an error of its own, else the first with an error

@@ -1,4 +1,4 @@
-"""What stands for a Matrix or a Vector where one is asked for."""
+"""Objects that are accepted in place of a Matrix or a Vector, and their conversion."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ VectorLike: TypeAlias = Vector | SparseArray | np.ndarray | Sequence[float]
 
 
 def as_matrix(A: MatrixLike, name: str = "A") -> Matrix:
-    """`A` itself if it is a Matrix, else the Matrix it stands for, which may borrow its arrays;
-    DomainMismatch if it stands for none.
+    """`A` itself if it is a Matrix, else a Matrix made from it, which may borrow its arrays;
+    DomainMismatch if it does not convert to one.
     """
     if isinstance(A, Matrix):
         return A
@@ -37,7 +37,7 @@ def as_matrix(A: MatrixLike, name: str = "A") -> Matrix:
 
 
 def matrix_of(x: MatrixLike) -> Matrix:
-    """A new Matrix of what stands for one; see `Matrix`."""
+    """A new Matrix made from x; see `Matrix`."""
     if isinstance(x, Matrix):
         _refuse_shards("Matrix", x)
         return x.dup()
@@ -46,7 +46,7 @@ def matrix_of(x: MatrixLike) -> Matrix:
 
 
 def vector_of(x: VectorLike) -> Vector:
-    """A new Vector of what stands for one; see `Vector`."""
+    """A new Vector made from x; see `Vector`."""
     if isinstance(x, Vector):
         _refuse_shards("Vector", x)
         return x.dup()
@@ -83,7 +83,7 @@ def _refuse_shards(name: str, x: Matrix | Vector) -> None:
 
 
 def _converted(given: Any, name: str, remedy: str, copy: bool) -> Matrix:
-    """The Matrix that something else stands for; without `copy` perhaps of its arrays."""
+    """The Matrix made from another object; without `copy` it may share its arrays."""
     if is_tensor(given):
         return matrix_of_tensor(given, copy)
     if hasattr(given, "tocsr"):

@@ -1,4 +1,4 @@
-"""How much memory is left, asked before something large is made of something small."""
+"""How much memory is left: asked before a small input becomes something large."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def available() -> int:
 
 
 def require(nbytes: int, what: str) -> None:
-    """MemoryError that begins with `what` if so many bytes are not to be had."""
+    """Raise a MemoryError that begins with `what` unless `nbytes` are available."""
     if nbytes <= SMALL:
         return
     left = available()
@@ -67,7 +67,7 @@ def _line(path: str, name: str, otherwise: int) -> int:
 
 @contextlib.contextmanager
 def copying(name: str, what: str, arrays: Sequence[Array]) -> Iterator[None]:
-    """A MemoryError of a copy names the way without one."""
+    """In this block a MemoryError becomes one that names the way without a copy."""
     try:
         yield
     except MemoryError as error:

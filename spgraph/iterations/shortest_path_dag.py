@@ -89,8 +89,8 @@ def composed_parents(A: Matrix, T: Matrix | None, x: Vector, typed: TypedSemirin
 
 
 def _keeps_order(ring: Semiring) -> bool:
-    """Whether it is known that x <= y makes x * a <= y * a: here, of what `counted` computes. Plus
-    does so too until it overflows, which x of one's own may make it do.
+    """Whether it is known that x <= y implies x * a <= y * a: it is, for what `counted` computes.
+    For plus it is not: with values that a user gives it may overflow.
     """
     return ring in map(min_plus_and_one, range(16, 64, 8))
 

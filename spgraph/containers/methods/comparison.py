@@ -1,4 +1,4 @@
-"""Whether two containers hold the same."""
+"""Equality of two containers, exact or within a tolerance."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class VectorConversions(VectorParts):
         if self.device != "cpu":
             where = f"on {self.device}" if isinstance(self.device, str) else "distributed"
             raise TypeError(
-                f"the Vector is {where}: NumPy is not given what lies elsewhere in silence; "
+                f"the Vector is {where}: NumPy gets no copy from another device unasked; "
                 ".to_numpy() copies it to the CPU; on a GPU .to_cupy() makes an array, and "
                 "cupy.from_dlpack shares a full Vector's memory"
             )

@@ -1,4 +1,4 @@
-"""How a container shows itself: one line of facts and the first entries, as text and as HTML."""
+"""The representation of a container: one line of facts and the first entries, as text and HTML."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def html(title: str, facts: list[str], head: list[tuple[Any, ...]], total: int) 
 
 
 class Display(Parts):
-    """What a Vector and a Matrix, whose base this is, show of themselves."""
+    """The representations of a Vector or a Matrix, whose base this is."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class Display(Parts):
 
 
 class VectorDisplay(VectorParts, Display):
-    """What a Vector shows of itself."""
+    """The text of a Vector."""
 
     __slots__ = ()
 
@@ -100,7 +100,7 @@ class VectorDisplay(VectorParts, Display):
 
 
 class MatrixDisplay(MatrixParts, Display):
-    """What a Matrix shows of itself."""
+    """The text of a Matrix."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What stands between brackets: `A[i, j]`, `v[mask] = x`, through `extract` and `assign`."""
+"""Indexing, `A[i, j]` and `v[mask] = x`, by the operations `extract` and `assign`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between the brackets of a container, and what is written there."""
+"""Keys between the brackets of a container, and the values that are written there."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def from_end(index: Any, size: int) -> int:
 
 
 def single(key: Any) -> Any:
-    """One of the keys between brackets: `...` as a slice, an integer in an array as that integer,
-    an array of another library as one of NumPy or CuPy.
+    """One key in a simpler form: `...` as a slice, an array of one integer as that integer, an
+    array of another library as one of NumPy or CuPy.
     """
     if key is Ellipsis:
         return slice(None)

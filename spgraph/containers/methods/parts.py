@@ -1,5 +1,5 @@
-"""What the base classes of a Vector or a Matrix know of it, for type checkers: what vector.py and
-matrix.py define.
+"""The attributes of Vector and Matrix that their base classes use, declared for type checkers;
+vector.py and matrix.py define them.
 """
 
 from __future__ import annotations

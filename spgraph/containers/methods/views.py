@@ -130,11 +130,12 @@ class MatrixViews:
         return "arrays" in self._derived.get("T", ())
 
     def prepare(self: Any) -> Matrix:
-        """Make now what many dense products over this matrix profit from, keep it, and return self.
+        """Make and keep now what speeds up many products with dense vectors; returns self.
 
         On a GPU a large matrix whose columns differ much in size gets a second form that gathers
-        from shared memory (about its entries' bytes again, and the time of a few products);
-        elsewhere there is nothing to make. pagerank and its kin do this by themselves.
+        from shared memory. It takes about the memory of the entries again, and the time of a few
+        products;
+        elsewhere there is nothing to make. pagerank and similar ranks do this by themselves.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0], [1])

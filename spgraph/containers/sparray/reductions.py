@@ -18,11 +18,12 @@ from spgraph.errors import DomainMismatch
 
 
 class Reductions(Parts):
-    """Reductions over all positions, those without an entry as zeros.
+    """Reductions over all positions, those without an entry as zeros (`sg.reduce`, `reduce_rowwise`
+    and `reduce_columnwise` use stored entries only).
 
     `axis` is None for all positions, 0 for each column, 1 for each row; negative ones count from
-    the end. `sg.reduce` and its kin look at stored entries only. Arrays are NumPy's, for a Matrix
-    on a GPU CuPy's; numbers are NumPy's, and so is all that shards give.
+    the end. Arrays are NumPy's, or CuPy's for a Matrix on a GPU; numbers, and all results of
+    shards, are NumPy's.
     """
 
     __slots__ = ()

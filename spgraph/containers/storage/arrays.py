@@ -1,5 +1,5 @@
-"""Facts about raw arrays that both backends share: which library owns one, where it lives, how bits
-are packed.
+"""Arrays of NumPy and CuPy, as both backends use them: the library and the device of an array, and
+bits packed in words.
 
 CuPy is imported only when an array already is CuPy's, or when one has to be made on a CUDA device.
 """
@@ -158,7 +158,7 @@ def of_kind(given: Any, made: Array) -> Any:
 
 
 def handed_to(library: ModuleType, made: Array) -> Any:
-    """An array of NumPy or CuPy as an array of PyTorch, JAX or their kin, which shares its memory.
+    """An array of NumPy or CuPy as one of PyTorch, JAX or a similar `library`, without a copy.
 
     A library that knows narrower types only (JAX without jax_enable_x64) converts: OverflowError
     for integers that those do not hold.

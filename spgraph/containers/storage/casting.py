@@ -1,4 +1,6 @@
-"""Which values may be stored as which type, and conversions that lose nothing unnoticed."""
+"""Which values may be stored as which type, and conversions that raise where they would lose
+something.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Columns and tables of pandas, polars and Arrow, and lists of mixed numbers: what NumPy would make
-of a missing value, or of integers beside floats, without a word.
+"""Columns and tables of pandas, polars and Arrow, and lists of mixed numbers, as arrays of NumPy,
+which by itself converts missing values, and rounds integers beside floats, without a warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compressed rows that came from outside: nothing about them is believed unchecked."""
+"""Checks of compressed rows (CSR) that come from other libraries."""
 
 from __future__ import annotations
 

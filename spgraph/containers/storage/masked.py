@@ -1,4 +1,4 @@
-"""Masked arrays of NumPy: what they hide would become entries."""
+"""Refuse masked arrays of NumPy, whose hidden values would become entries."""
 
 from __future__ import annotations
 

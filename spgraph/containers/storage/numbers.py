@@ -1,5 +1,5 @@
-"""What counts as a number among arguments: no truth value, and no time, which NumPy calls an
-integer.
+"""Which arguments are integers, reals or flags: a bool is no integer, nor is a time of NumPy, which
+counts as one there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Facts about the values of containers, and new values array by array: what compiles nothing."""
+"""Values of containers: their types and ranges, and new values computed by functions of arrays,
+which compile nothing.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ class VectorValues(VectorParts):
         `function` gets NumPy or CuPy arrays of equal length and gives a new one of that length,
         each element made of those at its place alone: it is applied shard by shard, and under
         absent entries of a bitmap, too. NumPy's functions take both kinds of arrays. With `others`
-        all vectors have to be full. This compiles nothing, where an operator of one's own does.
+        all vectors have to be full. Unlike a user-defined operator, this compiles nothing.
 
         >>> import numpy as np, spgraph as sg
         >>> v = sg.Vector.from_dense([1.0, 4.0])
@@ -227,7 +229,7 @@ class MatrixValues(MatrixParts):
         `function` gets NumPy or CuPy arrays with an element an entry (one element for the values of
         an iso Matrix), first the values, then each vector at the rows, then each at the columns,
         and gives truth values, each of what stands at its place alone: it is applied shard by
-        shard. This compiles nothing, where an operator of one's own does.
+        shard. Unlike a user-defined operator, this compiles nothing.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1])
