@@ -71,10 +71,8 @@ class VectorConstruction:
             return device.unit(int(index), value, size=size, dtype=dtype)
         # what every search from a vertex begins with; a list of scalars would take three times as
         # long to convert
-        values, indices = (
-            one_number("value", value, value_dtype(dtype)),
-            np.empty(1, index_dtype(size)),
-        )
+        values = one_number("value", value, value_dtype(dtype))
+        indices = np.empty(1, index_dtype(size))
         indices[0] = index
         if device == "cpu":
             return cls._of(size, values, indices=indices)

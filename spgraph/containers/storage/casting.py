@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from spgraph.containers.annotations import Scalar
 from spgraph.containers.storage.arrays import Array, array_module, as_array, on_device, unpack_bits
 from spgraph.containers.storage.selection import compress
 from spgraph.containers.storage.values import converted, value_dtype
@@ -151,6 +152,44 @@ def one_number(argument: str, value: Any, dtype: np.dtype) -> np.ndarray:
             pass  # raised below, with the argument's name
     made[0] = held_number(argument, value, dtype)
     return made
+
+
+def dtype_beside(values: Array, fill: Scalar) -> np.dtype:
+    """The type of an array of `values` and of the number `fill`; ValueError where it does not hold
+    all of them: float64, which NumPy promotes integers of 64 bits to, rounds those beyond 2**53.
+    """
+    as_array("fill", fill)  # refuses numpy.ma.masked
+    dtype, least = values.dtype, np.min_scalar_type(fill)
+    if least.kind not in "biuf" or np.ndim(fill):
+        raise ValueError(f"fill: expected a real number of at most 64 bits, got {fill!r}")
+    if dtype.kind in "biu" and least.kind in "biu":
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        if low <= int(fill) <= high:
+            return dtype
+    kind = np.result_type(dtype, least) if least.kind != "f" else _beside_float(dtype, fill)
+    if kind.kind == "f" and dtype.kind in "iu" and values.size:
+        lost = rounded(values) if dtype.itemsize == 8 else values[:0]
+        if lost.size or (least.kind in "iu" and int(kind.type(fill)) != int(fill)):
+            raise ValueError(
+                f"fill: expected a number that {dtype} holds, got {fill!r}: an array of both is of "
+                f"{kind}, which rounds {int(lost[0]) if lost.size else fill}; "
+                ".astype(float) first rounds on purpose"
+            )
+    return kind
+
+
+def _beside_float(dtype: np.dtype, fill: Any) -> np.dtype:
+    """`dtype` where that is one of floats which holds `fill` (as a Python number: but for
+    rounding), else the wider one of it and of fill's, a Python number's being float64.
+    """
+    own = getattr(fill, "dtype", np.dtype(np.float64))
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            near = dtype.type(fill)
+        weak = not hasattr(fill, "dtype") and np.isfinite(near)
+        if weak or near.item() == fill or fill != fill:
+            return dtype
+    return np.promote_types(dtype, np.float32 if own.itemsize <= 4 else np.float64)
 
 
 def differs(values: Array, missing: Any) -> Array:
