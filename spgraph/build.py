@@ -27,14 +27,14 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.casting import as_reals, check_wrapped, converted_exactly, storing
 from spgraph.containers.storage.numbers import flags_or_none, is_integer
-from spgraph.containers.storage.selection import distinct
+from spgraph.containers.storage.selection import distinct, is_first
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function
 from spgraph.steps import backend, fitted
 
-# `sort_entries` of a backend
 T = TypeVar("T")
+# `sort_entries` of a backend
 Sort = Callable[[Array, Array, Array | None, int, int], tuple[Array, Array, Array | None, int]]
 # entries from which compiling a kernel pays that sorts them faster than NumPy
 MANY = 1 << 17
@@ -333,16 +333,14 @@ def _group(
     """(sorted keys, one value per group of equal keys, the start of each group); starts are None if
     all keys differ.
     """
-    xp = array_module(keys)
     if not keys.size or bool((keys[1:] > keys[:-1]).all()):  # as in most files
         return keys, values, None
     order = _order(keys)
-    keys, values, fresh = keys.take(order), values.take(order), xp.empty(keys.size, bool)
-    fresh[0] = True
-    xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    if bool(fresh.all()):
+    keys, values = keys.take(order), values.take(order)
+    first = is_first(keys)
+    if bool(first.all()):
         return keys, values, None
-    (starts,) = fresh.nonzero()
+    (starts,) = first.nonzero()
     if dup_op is None and scalar:
         return keys, values[starts], starts
     if dup_op is None:
