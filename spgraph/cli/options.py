@@ -13,7 +13,7 @@ import click
 from spgraph.cli.names import split
 from spgraph.cli.placement import PARTITIONS
 from spgraph.cli.streams import STANDARD
-from spgraph.io import binsparse_files
+from spgraph.io.formats import binsparse_files
 from spgraph.io.source import COMPRESSIONS
 from spgraph.terminal import quiet
 

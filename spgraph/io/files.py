@@ -13,9 +13,9 @@ from spgraph.containers.storage.casting import converted_exactly
 from spgraph.containers.storage.numbers import flags, flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
-from spgraph.io import binsparse_files, dimacs, edge_list, matrix_market, npz
 from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrised
 from spgraph.io.edge_table import Edges
+from spgraph.io.formats import binsparse_files, dimacs, edge_list, matrix_market, npz
 from spgraph.io.ids import Ids, check_ids
 from spgraph.io.source import COMPRESSIONS, Source, is_unnamed, replacing
 

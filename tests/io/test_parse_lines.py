@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from spgraph.errors import FormatError
-from spgraph.io import dimacs, edge_list, matrix_market, read, table
+from spgraph.io import read, table
+from spgraph.io.formats import dimacs, edge_list, matrix_market
 from spgraph.io.table import Form, read_block
 
 REALS = {"values": ("int64", "float64"), "markers": (b"#", b"%"), "commas": True}

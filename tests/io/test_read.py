@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from spgraph import distributed
 from spgraph.containers import Matrix
 from spgraph.errors import FormatError
-from spgraph.io import edge_list, read, source, table
+from spgraph.io import read, source, table
+from spgraph.io.formats import edge_list
 
 
 def entries(A: Matrix) -> dict[tuple[int, int], float]:

@@ -28,9 +28,9 @@ from spgraph.distributed.io.ingest import (
     together,
 )
 from spgraph.errors import DimensionMismatch, FormatError
-from spgraph.io import binsparse_files, dimacs, edge_list, matrix_market
 from spgraph.io.coordinates import check_digits
 from spgraph.io.files import check_arguments, check_direction
+from spgraph.io.formats import binsparse_files, dimacs, edge_list, matrix_market
 from spgraph.io.source import LONGEST_LINE, Source, is_pipe
 from spgraph.io.table import Layout, read_block
 

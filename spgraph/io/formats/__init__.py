@@ -1,0 +1,1 @@
+"""The formats of files: each module reads one, or writes it, too."""
