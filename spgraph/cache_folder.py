@@ -33,7 +33,7 @@ def user_folder() -> pathlib.Path:
     """Where compiled kernels lie: $SPGRAPH_CACHE_DIR, else `spgraph` in the user's cache folder."""
     asked = os.environ.get("SPGRAPH_CACHE_DIR")
     if asked:
-        return pathlib.Path(asked)
+        return pathlib.Path(os.path.expanduser(asked))
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~")
         return pathlib.Path(base, "spgraph", "cache")

@@ -42,7 +42,7 @@ def folder() -> pathlib.Path:
     caches.
     """
     asked = os.environ.get("SPGRAPH_DATASETS_DIR")
-    return pathlib.Path(asked) if asked else user_folder() / "datasets"
+    return pathlib.Path(asked).expanduser() if asked else user_folder() / "datasets"
 
 
 def fetch(name: str) -> Matrix:
@@ -68,9 +68,20 @@ def fetch(name: str) -> Matrix:
     >>> import spgraph as sg
     >>> A = sg.datasets.fetch("karate")  # doctest: +SKIP
     """
-    dataset = _dataset(name)
-    with _file(dataset, _downloaded(dataset)) as path:
-        A = read(path)
+    return _read(_dataset(name))
+
+
+def _read(dataset: Dataset) -> Matrix:
+    """The graph, whose file's checksum is kept where it is the first. Raises as `fetch` does."""
+    file, kept = _downloaded(dataset)
+    first = dataset.sha256 is None and not kept.exists()
+    try:
+        with _file(dataset, file) as path:
+            A = read(path)
+    except FormatError:
+        if first:  # such as the page of a proxy: the next call downloads again
+            file.unlink(missing_ok=True)
+        raise
     for what, found, expected in (
         ("vertices", A.nrows, dataset.vertices),
         ("entries", A.nvals, dataset.entries),
@@ -80,6 +91,9 @@ def fetch(name: str) -> Matrix:
                 f"datasets.fetch: expected {expected} {what} in {dataset.name}, as published, got "
                 f"{found}; if {dataset.url} has a new version, read it with spgraph.read"
             )
+    if first:  # not that of a file that is none of the graph
+        with file.open("rb") as stream, replacing(os.fspath(kept)) as target:
+            target.write(hashlib.file_digest(stream, "sha256").hexdigest().encode())
     return A
 
 
@@ -101,8 +115,10 @@ def _dataset(name: str) -> Dataset:
     )
 
 
-def _downloaded(dataset: Dataset) -> pathlib.Path:
-    """The file of `dataset` in `folder()`, with the checksum that it should have."""
+def _downloaded(dataset: Dataset) -> tuple[pathlib.Path, pathlib.Path]:
+    """The file of `dataset` in `folder()`, with the checksum that it should have; and the file of
+    that of the first download, which need not be there.
+    """
     pooch = _pooch()
     place = folder() / pathlib.PurePosixPath(dataset.name).parent
     file = dataset.url.rpartition("/")[2]
@@ -123,10 +139,7 @@ def _downloaded(dataset: Dataset) -> pathlib.Path:
             f"datasets.fetch: {dataset.url} could not be downloaded to {place} ({error}); try "
             "again, or download it yourself and use spgraph.read"
         ) from error
-    if expected is None:
-        with path.open("rb") as stream, replacing(os.fspath(kept)) as target:
-            target.write(hashlib.file_digest(stream, "sha256").hexdigest().encode())
-    return path
+    return path, kept
 
 
 def _kept(path: pathlib.Path) -> str | None:
@@ -172,7 +185,9 @@ def _file(dataset: Dataset, path: pathlib.Path) -> Iterator[pathlib.Path]:
             with tarfile.open(path, "r|gz") as archive:
                 _extract(archive, member, target)
         except (tarfile.TarError, EOFError) as error:
-            raise FormatError(f"{path}: not a complete archive ({error}); delete it") from error
+            raise FormatError(
+                f"{path}: not a complete archive ({error}); fetch it again"
+            ) from error
         if not target.exists():
             raise FormatError(f"{path}: expected a file {member} in it, found none")
         yield target

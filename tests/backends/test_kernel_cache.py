@@ -78,6 +78,13 @@ def test_second_process_compiles_nothing(tmp_path: pathlib.Path) -> None:
     assert [path.suffix for path in (folder / "cpu").iterdir()] == [".kernel"]
 
 
+def test_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """No shell replaces ~ in the environment of a container."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SPGRAPH_CACHE_DIR", os.path.join("~", "kernels"))
+    assert cache_folder.user_folder() == tmp_path / "kernels"
+
+
 def test_processes_side_by_side_compile_a_kernel_once(tmp_path: pathlib.Path) -> None:
     program = "from spgraph import cache_folder\ncache_folder.TIMEOUT = 200.0\n" + PROGRAM
     all_of_them = [start(program, SPGRAPH_CACHE_DIR=str(tmp_path)) for _ in range(3)]

@@ -8,6 +8,7 @@ import hashlib
 import http.server
 import io
 import pathlib
+import re
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -145,6 +146,36 @@ def test_a_damaged_archive(server: Server) -> None:
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(sg.errors.FormatError, match="not a complete archive"):
         sg.datasets.fetch("G/t")
+
+
+@pytest.mark.parametrize("name", ["t.tar.gz", "USA-road-d.X.gr.gz"])
+def test_a_damaged_first_download_is_not_kept(
+    server: Server, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Such as the page of a proxy that asks for a password: its checksum is not the graph's."""
+    url = f"{server.url}/{name}"
+    know(monkeypatch, Dataset("G/t", url, 3, None))
+    (server.root / name).write_text("<html>please log in</html>")
+    with pytest.raises(sg.errors.FormatError, match=re.escape(name)):
+        sg.datasets.fetch("t")
+    if name.endswith(".tar.gz"):
+        archive(server.root / name, {"t/t.mtx": TRIANGLE})
+    else:
+        (server.root / name).write_bytes(gzip.compress(ROADS.encode()))
+    for _ in range(2):
+        assert sg.datasets.fetch("t").nrows == 3
+    assert len(server.asked) == 2
+
+
+def test_the_folder_of_the_user(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell replaces ~ in a file of settings."""
+    home = server.root.parent / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("SPGRAPH_DATASETS_DIR", "~/data")
+    archive(server.root / "G" / "t.tar.gz", {"t/t.mtx": TRIANGLE})
+    assert sg.datasets.fetch("G/t").nvals == 6
+    assert (home / "data" / "G" / "t.tar.gz").exists()
 
 
 def test_a_damaged_checksum(server: Server) -> None:
