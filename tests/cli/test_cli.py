@@ -348,7 +348,7 @@ def test_a_wrong_number_of_threads_is_one_line(graph: Path, words: list[str]) ->
         capture_output=True,
         text=True,
     )
-    said = "spgraph: error: SPGRAPH_NUM_THREADS: expected an integer >= 1, got 'x'\n"
+    said = "spgraph: error: SPGRAPH_NUM_THREADS: expected an integer from 1 to 4096, got 'x'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 

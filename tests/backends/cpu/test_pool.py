@@ -38,11 +38,44 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_number_of_threads_is_checked() -> None:
     program = "from spgraph.backends.cpu.runtime import pool\nprint(pool.processors())"
     assert run(program, SPGRAPH_NUM_THREADS="3").stdout == "3\n"
-    wrong = run(program, SPGRAPH_NUM_THREADS="many")
-    assert (
-        wrong.returncode != 0
-        and "SPGRAPH_NUM_THREADS: expected an integer >= 1, got 'many'" in wrong.stderr
-    )
+    for given in ("many", "0", "\u00b2", "9" * 20):
+        wrong = run(program, SPGRAPH_NUM_THREADS=given)
+        expected = f"SPGRAPH_NUM_THREADS: expected an integer from 1 to 4096, got {given!r}"
+        assert wrong.returncode != 0 and expected in wrong.stderr
+
+
+@pytest.mark.parametrize("call", ["pool._team()", "pool.call_parts(lambda *_: None, 2)"])
+def test_a_system_that_starts_no_more_threads(call: str) -> None:
+    """The error says what to do, the threads that were started end, and a later call has others."""
+    program = f"""
+        import threading
+        from spgraph import errors
+        from spgraph.backends.cpu.runtime import pool
+
+        start, left = threading.Thread.start, 2
+
+        def refused(self):
+            global left
+            left -= 1
+            if left < 0:
+                raise RuntimeError("can't start new thread")
+            start(self)
+
+        threading.Thread.start = refused
+        before = set(threading.enumerate())
+        try:
+            {call}
+        except errors.BackendUnavailable as error:
+            print(error)
+        for thread in set(threading.enumerate()) - before:
+            thread.join(120)
+            assert not thread.is_alive()
+        left = 100
+        {call}
+    """
+    done = run(program, SPGRAPH_NUM_THREADS="4")
+    assert done.returncode == 0, done.stderr
+    assert "refused (can't start new thread); let this user or container have" in done.stdout
 
 
 def graph() -> tuple[Matrix, Vector, np.ndarray]:

@@ -34,6 +34,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from spgraph import interrupts
 from spgraph.backends.cpu.runtime import jit, teams
+from spgraph.errors import BackendUnavailable
 from spgraph.processors import usable
 
 # the least share of a thread, in steps: of those that read an entry; of those that take several
@@ -41,6 +42,8 @@ from spgraph.processors import usable
 SHORT_STEPS, LONG_STEPS = 200_000, 50_000
 # elementary steps that a kernel may take between two checks for signals
 PIECE = 1 << 24
+# more than any machine has processors: each has a record, and a thread of the system
+MOST_THREADS = 4096
 
 
 @functools.cache
@@ -50,9 +53,12 @@ def processors() -> int:
     """
     asked = os.environ.get("SPGRAPH_NUM_THREADS")
     if asked is not None:
-        if not asked.isdigit() or int(asked) < 1:
-            raise ValueError(f"SPGRAPH_NUM_THREADS: expected an integer >= 1, got {asked!r}")
-        return int(asked)
+        number = int(asked) if asked.isdecimal() and len(asked) < 9 else 0
+        if not 1 <= number <= MOST_THREADS:
+            raise ValueError(
+                f"SPGRAPH_NUM_THREADS: expected an integer from 1 to {MOST_THREADS}, got {asked!r}"
+            )
+        return number
     return usable()
 
 
@@ -223,8 +229,21 @@ def _new_team(workers: int) -> Team:
         given = (_SERVE(serve), control + teams.RECORDS + thread * teams.RECORD, memory)
         name = f"spgraph-{thread}"
         team.workers.append(threading.Thread(target=_work, args=given, name=name, daemon=True))
-        team.workers[-1].start()
+    try:
+        for worker in team.workers:
+            worker.start()
+    except RuntimeError as error:
+        _end(team)
+        raise _no_thread(workers, error) from error
     return team
+
+
+def _no_thread(wanted: int, error: RuntimeError) -> BackendUnavailable:
+    """The error where the system starts no more threads."""
+    return BackendUnavailable(
+        f"the CPU's pool: expected to start {wanted} threads beside the caller's, the system "
+        f"refused ({error}); let this user or container have more, or set SPGRAPH_NUM_THREADS=1"
+    )
 
 
 def _work(serve: Callable[[int], int], record: int, memory: np.ndarray) -> None:
@@ -241,25 +260,31 @@ def _end(team: Team) -> None:
 
 
 @functools.cache
-def _python_threads() -> SimpleQueue[Task]:
+def _python_threads() -> SimpleQueue[Task | None]:
     """The queue of tasks for Python threads. Adding a task takes no lock that an interrupt could
     leave locked.
     """
-    tasks: SimpleQueue[Task] = SimpleQueue()
-    for _ in range(max(1, processors() - 1)):
-        threading.Thread(target=_take, args=(tasks,), name="spgraph", daemon=True).start()
+    tasks: SimpleQueue[Task | None] = SimpleQueue()
+    wanted = max(1, processors() - 1)
+    for started in range(wanted):
+        try:
+            threading.Thread(target=_take, args=(tasks,), name="spgraph", daemon=True).start()
+        except RuntimeError as error:
+            for _ in range(started):
+                tasks.put(None)
+            raise _no_thread(wanted, error) from error
     return tasks
 
 
-def _take(tasks: SimpleQueue[Task]) -> None:
-    while True:
-        function, part, parts, arguments, errors = tasks.get()
+def _take(tasks: SimpleQueue[Task | None]) -> None:
+    while (task := tasks.get()) is not None:
+        function, part, parts, arguments, errors = task
         try:
             function(part, parts, *arguments)
             errors.put(None)
         except BaseException as error:
             errors.put(error)
-        del function, arguments, errors  # keep nothing alive while waiting
+        del task, function, arguments, errors  # keep nothing alive while waiting
 
 
 def _after_fork() -> None:
