@@ -12,7 +12,7 @@ import re
 import secrets
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any, Literal
 
 import numpy as np
@@ -39,6 +39,13 @@ MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
+DECOMPRESSORS: dict[str, Callable[[], Any]] = {
+    ".bz2": bz2.BZ2Decompressor,
+    ".xz": lzma.LZMADecompressor,
+}
+MEMBER_STEP = 1 << 18  # bytes
+
+
 def open_compressed(
     file: str | IO[bytes], compression: str, mode: Literal["rb", "wb"]
 ) -> IO[bytes]:
@@ -51,6 +58,8 @@ def open_compressed(
     stream: Any
     if compression == ".gz":
         stream = gzip.open(file, mode, compresslevel=6)  # noqa: SIM115, the caller closes it
+    elif compression in DECOMPRESSORS and mode == "rb":
+        stream = io.BufferedReader(Members(file, DECOMPRESSORS[compression]), MEMBER_STEP)
     elif compression == ".bz2":
         stream = bz2.BZ2File(file, mode)
     elif compression == ".xz":
@@ -61,6 +70,48 @@ def open_compressed(
     else:
         stream = open(file, mode) if isinstance(file, str) else file  # noqa: SIM115
     return stream
+
+
+class Members(io.RawIOBase):
+    """The content of all members of a compressed file, a path or a stream, one after the other.
+    Zeros may stand between and behind them; anything else that is no member is an error.
+
+    Python's BZ2File and LZMAFile end in front of the first member that is damaged at its beginning,
+    and of what parallel compressors write, one of many, leave the rest out without an error.
+    """
+
+    def __init__(self, file: str | IO[bytes], new: Callable[[], Any]) -> None:
+        self._own = open(file, "rb") if isinstance(file, str) else None  # noqa: SIM115
+        self._file: Any = self._own or file
+        self._new, self._member = new, new()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            given = b""
+            if self._member.eof:
+                if not (given := self._following()):
+                    return 0
+                self._member = self._new()
+            elif self._member.needs_input and not (given := self._file.read(MEMBER_STEP)):
+                raise EOFError("it ends within a compressed member")
+            if part := self._member.decompress(given, len(buffer)):
+                buffer[: len(part)] = part
+                return len(part)
+
+    def _following(self) -> bytes:
+        """The first bytes of the next member, none at the end."""
+        given: bytes = self._member.unused_data.lstrip(b"\0")
+        while not given and (block := self._file.read(MEMBER_STEP)):
+            given = block.lstrip(b"\0")
+        return given
+
+    def close(self) -> None:
+        if self._own is not None:
+            self._own.close()
+        super().close()
 
 
 def is_pipe(name: str) -> bool:

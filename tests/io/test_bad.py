@@ -17,7 +17,7 @@ import scipy.sparse
 
 from spgraph.containers import memory
 from spgraph.errors import FormatError
-from spgraph.io import files, read, source, table, write
+from spgraph.io import files, from_edges, read, source, table, write
 
 MM = "%%MatrixMarket matrix coordinate {} {}\n"
 PATTERN, INTEGER, REAL = (MM.format(f, "general") for f in ("pattern", "integer", "real"))
@@ -312,6 +312,39 @@ def test_corrupt_streams(tmp_path: Path, suffix: str, pack: Any) -> None:
     path.write_bytes(b"")
     with pytest.raises(FormatError, match=r"at least one edge|cut off"):
         read(path)
+
+
+PACKERS = [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zst)]
+
+
+@pytest.mark.parametrize(("suffix", "pack"), PACKERS)
+def test_no_member_of_a_compressed_file_is_left_out(tmp_path: Path, suffix: str, pack: Any) -> None:
+    """Parallel compressors write many members. One that is damaged at its beginning is no end."""
+    path = tmp_path / f"g.el{suffix}"
+    table = tmp_path / f"g.csv{suffix}"
+    members = [pack(b"0 1\n"), pack(b""), pack(b"1 2\n" * 1000), pack(b"2 3")]
+    whole = b"".join(members)
+    path.write_bytes(whole)
+    assert read(path).nvals == 3
+    table.write_bytes(pack(b"source,target\na,b\n") + pack(b"b,c\n"))
+    assert from_edges(table).matrix.nvals == 2
+    if suffix != ".zst":  # to which nothing may be appended
+        path.write_bytes(whole + bytes(8))
+        assert read(path).nvals == 3
+    begin = len(members[0])
+    for damaged in (
+        whole + b"garbage",
+        whole[:begin] + b"\x01" + whole[begin + 1 :],
+        whole[:begin] + whole[begin + 1 :],
+        whole[:-1],
+        whole[: begin + 3],
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError, match=rf"g\.el\{suffix}.*stream is cut off or corrupt"):
+            read(path)
+    table.write_bytes(table.read_bytes() + b"garbage")
+    with pytest.raises(FormatError, match=rf"g\.csv\{suffix}: the file is damaged"):
+        from_edges(table)
 
 
 def test_no_flipped_bit_of_a_written_zst_passes(
