@@ -5,7 +5,8 @@
 array([0., 1., 3.])
 
 Graphs of SciPy and NumPy are processed on the CPU, those of CuPy on their GPU, where the results
-stay; of a Matrix give `A.tocsr()`. Functions that spgraph does not implement are SciPy's own;
+stay. A Matrix is taken as `A.tocsr()`, and results are the same: arrays, and sparse arrays of SciPy
+or CuPy. Functions that spgraph does not implement are SciPy's own;
 `delegated.DELEGATED` lists them. CSR matrices with values of float64, float32, int32 or int64 are
 not copied.
 """
@@ -68,3 +69,7 @@ __all__ = [  # noqa: RUF022
 ]
 
 assert not DELEGATED.keys() - set(__all__)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

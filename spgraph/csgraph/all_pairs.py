@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.csgraph.conversions import csgraph_masked_from_dense, csgraph_to_dense
-from spgraph.csgraph.graphs import NULL, Rows, from_pydata, traversals
+from spgraph.csgraph.graphs import NULL, Rows, known, traversals
 from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 from spgraph.csgraph.potentials import potentials
 
@@ -55,7 +55,7 @@ def floyd_warshall(
         unweighted=unweighted,
         overwrite=overwrite,
     )
-    distance = _lengths(csgraph, copy=not overwrite)
+    distance = _lengths(csgraph := known(csgraph), copy=not overwrite)
     xp, n = array_module(distance), distance.shape[0]
     if not is_sparse(csgraph):
         distance[distance == 0] = np.inf
@@ -160,7 +160,7 @@ def construct_dist_matrix(
 
 def _lengths(graph: Any, copy: bool) -> Array:
     """A dense array of float64 in C order, infinite where there is no edge."""
-    graph = from_pydata(graph)
+    graph = known(graph)
     if is_sparse(graph):
         if is_gpu(graph) or graph.format in ("lil", "csr", "csc"):
             return csgraph_to_dense(graph.tocsr(), null_value=np.inf)

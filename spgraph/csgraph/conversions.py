@@ -10,7 +10,7 @@ import scipy.sparse
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.containers.storage.compressed import ascends, check_other, checked
-from spgraph.csgraph.kinds import flags, is_gpu, is_sparse
+from spgraph.csgraph.kinds import flags, from_matrix, is_gpu, is_sparse
 from spgraph.semirings import binary
 
 # how numpy.ma.masked_values compares
@@ -120,6 +120,7 @@ def csgraph_to_dense(csgraph: Any, null_value: float | None = 0) -> Array:
     array([[inf,  2.],
            [inf, inf]])
     """
+    csgraph = from_matrix(csgraph)
     if not is_sparse(csgraph):
         raise ValueError("csgraph must be sparse")
     if csgraph.format not in ("lil", "csr", "csc"):

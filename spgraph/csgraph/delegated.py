@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.sparse import csgraph as scipys
 
-from spgraph.csgraph.kinds import is_gpu
+from spgraph.csgraph.kinds import from_matrix, is_gpu
 
 # name -> SciPy's function
 DELEGATED: dict[str, Callable[..., Any]] = {
@@ -28,10 +28,12 @@ DELEGATED: dict[str, Callable[..., Any]] = {
 
 
 def on_the_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
-    """SciPy's function, with a clear TypeError for a graph on a GPU."""
+    """SciPy's function, of Matrices as well, with a clear TypeError for a graph on a GPU."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(from_matrix, args))
+        kwargs = {name: from_matrix(argument) for name, argument in kwargs.items()}
         for argument in (*args, *kwargs.values()):
             if is_gpu(argument):
                 raise TypeError(

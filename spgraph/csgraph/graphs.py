@@ -14,7 +14,7 @@ from spgraph.containers.storage.arrays import Array, device_of, is_cuda, writabl
 from spgraph.containers.storage.compressed import ascends, check_other, checked
 from spgraph.containers.storage.masked import refuse_masked
 from spgraph.csgraph.conversions import csgraph_from_dense, csgraph_from_masked
-from spgraph.csgraph.kinds import is_gpu, is_pydata, is_sparse
+from spgraph.csgraph.kinds import from_matrix, is_gpu, is_pydata, is_sparse
 from spgraph.errors import BackendUnavailable
 from spgraph.semirings import binary
 from spgraph.steps import backend
@@ -116,7 +116,7 @@ def rows_of(csgraph: Any, directed: bool = True) -> Rows:
 
 def as_csr(csgraph: Any, directed: bool = True) -> Any:
     """The graph as compressed rows of SciPy or CuPy; unchanged if it is that already."""
-    csgraph = from_pydata(csgraph)
+    csgraph = known(csgraph)
     if is_sparse(csgraph):
         if csgraph.ndim != 2:
             raise ValueError("compressed-sparse graph must be 2-D")
@@ -139,13 +139,14 @@ def as_csr(csgraph: Any, directed: bool = True) -> Any:
     return csr
 
 
-def from_pydata(csgraph: Any) -> Any:
-    """An array of the package `sparse` (PyData) as a SciPy array; anything else unchanged.
+def known(csgraph: Any) -> Any:
+    """A Matrix, and an array of the package `sparse` (PyData), as a sparse array of SciPy or CuPy;
+    anything else unchanged.
 
-    Its fill value may be 0, infinity or NaN.
+    The fill value of an array of `sparse` may be 0, infinity or NaN.
     """
     if not is_pydata(csgraph):
-        return csgraph
+        return from_matrix(csgraph)
     fill = csgraph.fill_value
     if not (fill == 0 or fill != fill or np.isinf(fill)):
         raise ValueError(f"expected a fill value of 0, infinity or NaN, got {fill}")

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from spgraph.containers import Matrix
 from spgraph.containers.annotations import SparseArray
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DomainMismatch
 
-# graphs in any form that SciPy accepts, and arrays and sparse matrices of CuPy
-GraphLike: TypeAlias = npt.ArrayLike | SparseArray
+# graphs in any form that SciPy accepts, arrays and sparse matrices of CuPy, and Matrices
+GraphLike: TypeAlias = npt.ArrayLike | SparseArray | Matrix
+
+
+def from_matrix(csgraph: Any) -> Any:
+    """A Matrix as compressed rows of SciPy or CuPy, of its own arrays; anything else unchanged."""
+    return csgraph.tocsr(copy=False) if isinstance(csgraph, Matrix) else csgraph
 
 
 def is_sparse(csgraph: object) -> bool:

@@ -13,7 +13,7 @@ from spgraph.containers import Matrix
 from spgraph.containers.annotations import DType
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.containers.storage.compressed import checked
-from spgraph.csgraph.graphs import from_pydata, like
+from spgraph.csgraph.graphs import known, like
 from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 
 Function = Callable[[Array], Array]
@@ -58,7 +58,7 @@ def laplacian(
         copy=copy,
         symmetrized=symmetrized,
     )
-    graph = from_pydata(csgraph)
+    graph = known(csgraph)
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
         raise ValueError(f"csgraph must be a square matrix or array, got shape {graph.shape}")
     if normed and (

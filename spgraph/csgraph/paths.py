@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import NegativeCycleError
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.csgraph import composed
 from spgraph.csgraph.all_pairs import floyd_warshall
-from spgraph.csgraph.graphs import Rows, from_pydata, rows_of, traversals, vertices_of
+from spgraph.csgraph.graphs import Rows, known, rows_of, traversals, vertices_of
 from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 from spgraph.csgraph.potentials import arrays_of, potentials
 
@@ -47,7 +47,7 @@ def shortest_path(
         unweighted=unweighted,
         overwrite=overwrite,
     )
-    csgraph = from_pydata(csgraph)
+    csgraph = known(csgraph)
     if method == "auto":
         method = _fastest(csgraph, indices)
     options = {"directed": directed, "return_predecessors": return_predecessors}

@@ -12,7 +12,7 @@ from spgraph.algorithms import bfs
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import SparseArray
 from spgraph.containers.storage.arrays import Array, array_module, on_device, unpack_bits
-from spgraph.csgraph.graphs import NULL, Rows, from_pydata, like, rows_of, traversals
+from spgraph.csgraph.graphs import NULL, Rows, known, like, rows_of, traversals
 from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 from spgraph.operations import ewise_add
 from spgraph.semirings import binary
@@ -173,7 +173,7 @@ def _values_at(rows: Rows, i: Array, j: Array) -> Array:
 
 def _kind(csgraph: Any, rows: Rows) -> Any:
     """The class of a tree: a csr_matrix only for a sparse matrix."""
-    if rows.on_gpu or is_sparse(from_pydata(csgraph)):
+    if rows.on_gpu or is_sparse(known(csgraph)):
         return rows.kind
     return scipy.sparse.csr_array
 

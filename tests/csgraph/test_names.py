@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse
 from scipy.sparse import csgraph as theirs
 
+import spgraph as sg
 import spgraph.csgraph as ours
 from spgraph import backends
 from spgraph.csgraph import delegated
@@ -140,3 +141,45 @@ def test_a_backend_without_traversals_is_named(monkeypatch: pytest.MonkeyPatch) 
     graph = scipy.sparse.csr_array(([1.0], ([0], [1])), shape=(2, 2))
     with pytest.raises(BackendUnavailable, match=r"csgraph: the backend of device 'cpu' has no tr"):
         ours.breadth_first_order(graph, 0)
+
+
+# the argument is an array, not a graph in compressed rows
+OF_ARRAYS = {"csgraph_from_dense", "csgraph_from_masked", "csgraph_masked_from_dense"}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in theirs.__all__ if name[0].islower() and name not in OF_ARRAYS]
+)
+@pytest.mark.parametrize("kind", ["float64", "int32", "bool"])
+def test_a_matrix_is_taken_as_its_compressed_rows(name: str, kind: str) -> None:
+    """Read-only arrays, one value for all, and the arrays of a view included."""
+    needed = inspect.signature(getattr(theirs, name)).parameters
+    before = BEFORE[0] if name == "reconstruct_path" else BEFORE
+    given: dict[str, Any] = {"i_start": 0, "predecessors": before, "source": 0, "sink": 3, "K": 2}
+    given = {key: value for key, value in given.items() if key in needed}
+    dense = G + np.eye(4) if name == "min_weight_full_bipartite_matching" else G
+    S = scipy.sparse.csr_array(dense.astype(kind))
+    matrices = [sg.Matrix(S), sg.Matrix(S.T).T]
+    if kind == "bool":
+        matrices.append(sg.Matrix(S).pattern())
+    for A in matrices:
+        try:
+            expected = getattr(theirs, name)(S, **given)
+        except (ValueError, TypeError) as error:  # flows of floats, a laplacian of bool
+            with pytest.raises(type(error)):
+                getattr(ours, name)(A, **given)
+            continue
+        assert plain(getattr(ours, name)(A, **given)) == plain(expected)
+
+
+def plain(found: Any) -> Any:
+    """A result as lists, with the type of what is sparse."""
+    if isinstance(found, tuple):
+        return [plain(each) for each in found]
+    if scipy.sparse.issparse(found):
+        return type(found), found.toarray().tolist()
+    if hasattr(found, "flow_value"):
+        return found.flow_value, found.flow.toarray().tolist()
+    if np.ma.isMaskedArray(found):
+        return found.tolist()
+    return np.nan_to_num(np.asarray(found), nan=-7.0, posinf=7e7).tolist()
