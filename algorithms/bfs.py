@@ -11,7 +11,7 @@ from ..containers.storage.numbers import flags
 from ..iterations import Level
 from ..iterations.level_search import search_checked
 from ..semirings import any_pair, min_secondi
-from .vertices import vertex
+from .vertices import tree_path, vertex
 
 
 class BFS(NamedTuple):
@@ -26,6 +26,18 @@ class BFS(NamedTuple):
     level: Vector
     parent: Vector | None
 
+    def path_to(self, v: Position) -> list[int]:
+        """The vertices on a path of the fewest edges from the source to `v`, both included,
+        in order; an empty list where `v` is not reached. ValueError for a result without parents.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], nrows=4, ncols=4)
+        >>> found = sg.bfs(A, 0)
+        >>> found.path_to(2), found.path_to(3)
+        ([0, 2], [])
+        """
+        return tree_path("BFS", self.parent, v)
+
 
 class TracedBFS(NamedTuple):
     """The result of `bfs` with a trace, which has a `Level` for each level.
@@ -39,6 +51,18 @@ class TracedBFS(NamedTuple):
     level: Vector
     parent: Vector | None
     trace: list[Level]
+
+    def path_to(self, v: Position) -> list[int]:
+        """The vertices on a path of the fewest edges from the source to `v`, both included,
+        in order; an empty list where `v` is not reached. ValueError for a result without parents.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], nrows=4, ncols=4)
+        >>> found = sg.bfs(A, 0, trace=True)
+        >>> found.path_to(2), found.path_to(3)
+        ([0, 2], [])
+        """
+        return tree_path("TracedBFS", self.parent, v)
 
 
 @overload

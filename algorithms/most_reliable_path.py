@@ -12,7 +12,7 @@ from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
 from ..iterations import closure, dag_edges, search
 from ..semirings import max_times, min_secondi
-from .vertices import vertex
+from .vertices import tree_path, vertex
 
 
 class MostReliablePath(NamedTuple):
@@ -26,6 +26,18 @@ class MostReliablePath(NamedTuple):
 
     reliability: Vector
     parent: Vector | None
+
+    def path_to(self, v: Position) -> list[int]:
+        """The vertices on a most reliable path from the source to `v`, both included,
+        in order; an empty list where `v` is not reached. ValueError for a result without parents.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], [0.5, 0.5, 0.1], nrows=4, ncols=4)
+        >>> found = sg.most_reliable_path(A, 0)
+        >>> found.path_to(2), found.path_to(3)
+        ([0, 1, 2], [])
+        """
+        return tree_path("MostReliablePath", self.parent, v)
 
 
 def most_reliable_path(

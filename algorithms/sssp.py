@@ -17,7 +17,7 @@ from ..iterations.path_parents import path_parents, shortest_paths, with_paths
 from ..operations import assign
 from ..semirings import min_plus
 from .lengths import check_reached, in_int64
-from .vertices import vertex
+from .vertices import tree_path, vertex
 
 
 class SSSP(NamedTuple):
@@ -31,6 +31,18 @@ class SSSP(NamedTuple):
 
     distance: Vector
     parent: Vector | None
+
+    def path_to(self, v: Position) -> list[int]:
+        """The vertices on a shortest path from the source to `v`, both included,
+        in order; an empty list where `v` is not reached. ValueError for a result without parents.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], [4, 3, 9], nrows=4, ncols=4)
+        >>> found = sg.sssp(A, 0)
+        >>> found.path_to(2), found.path_to(3)
+        ([0, 1, 2], [])
+        """
+        return tree_path("SSSP", self.parent, v)
 
 
 def sssp(

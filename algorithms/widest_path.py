@@ -10,7 +10,7 @@ from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
 from ..iterations import closure, dag_edges, search
 from ..semirings import max_min, min_secondi, monoid
-from .vertices import vertex
+from .vertices import tree_path, vertex
 
 
 class WidestPath(NamedTuple):
@@ -24,6 +24,18 @@ class WidestPath(NamedTuple):
 
     width: Vector
     parent: Vector | None
+
+    def path_to(self, v: Position) -> list[int]:
+        """The vertices on a widest path from the source to `v`, both included,
+        in order; an empty list where `v` is not reached. ValueError for a result without parents.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix.from_coo([0, 1, 0], [1, 2, 2], [4, 3, 2], nrows=4, ncols=4)
+        >>> found = sg.widest_path(A, 0)
+        >>> found.path_to(2), found.path_to(3)
+        ([0, 1, 2], [])
+        """
+        return tree_path("WidestPath", self.parent, v)
 
 
 def widest_path(
