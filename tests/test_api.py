@@ -47,8 +47,8 @@ CLASSES = (
     """BFS Edges HITS Ids Mask Matrix MostReliablePath SALSA SSSP TracedBFS Vector WidestPath"""
 )
 BOTH = """S V argmax argmin astype conj copy device dot dtype dup empty from_coo from_dense indices
-    isclose isequal max mean min multiply nbytes ndim nnz nonzero nvals power shape sum to to_coo
-    to_graphblas toarray tocoo tocsr transpose values"""
+    isclose isequal max maximum mean min minimum multiply nbytes ndim nnz nonzero nvals power shape
+    sum to to_coo to_graphblas toarray tocoo tocsr transpose values"""
 MATRIX = """T diagonal distribute expanded_values from_cupyx from_igraph from_networkx from_scipy
     has_transpose index_dtype indptr is_symmetric iso matmat matvec ncols nrows pattern prepare
     rmatmat rmatvec row_degrees row_indices setdiag symmetric to_cupyx to_dense to_igraph to_jax

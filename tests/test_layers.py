@@ -54,6 +54,7 @@ UPWARDS = {
     ),
     "containers/annotations.py",
     "containers/sparray/elements.py",
+    "containers/sparray/extremes.py",
     "containers/sparray/lines.py",
     "containers/sparray/reductions.py",
     "steps.py",

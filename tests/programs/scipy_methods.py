@@ -75,6 +75,8 @@ def elements(c: Case) -> None:
         assert_same_outcome(c.A, c.S, "multiply", c.x)
         assert_same_outcome(c.v, c.T, "multiply", c.x)
     A, S = c.finite()
+    assert_same_outcome(A, S, "maximum", S[::-1])
+    assert_same_outcome(A, S, "minimum", S[::-1].astype("int8"))
     assert_same_outcome(A, S, "setdiag", 3, int(c.rng.integers(-3, 3)))
 
 

@@ -315,7 +315,7 @@ def _by_sparse(u: Any, other: Any) -> Any:
         for one, beside in ((u, other), (other, u)):
             product = _with_nan(product, one, beside)
         product = product.astype(np.promote_types(u.dtype, other.dtype))
-        return _entries_where(product, lambda x: x != 0)
+        return entries_where(product, lambda x: x != 0)
     if other.shape in ((1,), (1, 1)):
         scalar = other.toarray().ravel()[0]
         return u._with_values(lambda x: x * scalar)
@@ -325,12 +325,12 @@ def _by_sparse(u: Any, other: Any) -> Any:
     A, B = (each if each.ndim == 2 else as_row(each) for each in (u, other))
     if A.nrows == 1 == B.ncols or A.ncols == 1 == B.nrows:  # each of one with each of the other
         product = (B if A.nrows == 1 else A).dot(A if A.nrows == 1 else B)
-        return _entries_where(product, lambda x: x != 0)
+        return entries_where(product, lambda x: x != 0)
     if 1 in A.shape:
         A, B = B, A
     if B.shape not in ((1, A.ncols), (A.nrows, 1)):
         raise DimensionMismatch(f"multiply: the shapes {u.shape} and {other.shape} differ")
-    return _entries_where(_multiplied(A, B.toarray()), lambda x: x != 0)
+    return entries_where(_multiplied(A, B.toarray()), lambda x: x != 0)
 
 
 def container_of(given: Any, name: str) -> Any:
@@ -350,12 +350,12 @@ def _with_nan(product: Any, u: Any, other: Any) -> Any:
 
     if u.dtype.kind != "f" or all(np.isfinite(end) for end in u._value_range()):
         return product
-    alone = _entries_where(u, lambda x: ~np.isfinite(x))
+    alone = entries_where(u, lambda x: ~np.isfinite(x))
     alone = operations.apply(alone, unary.identity, mask=~other.S)
     return operations.ewise_add(product, alone._with_values(lambda x: x * np.nan))
 
 
-def _entries_where(u: Any, test: Callable[[Array], Array]) -> Any:
+def entries_where(u: Any, test: Callable[[Array], Array]) -> Any:
     """The entries of u for whose values the test is true."""
     from spgraph import operations
     from spgraph.containers.vector import Vector
