@@ -63,7 +63,8 @@ def from_edges(
     `table` is a DataFrame of pandas or polars, a Table of pyarrow (or what gives a stream of
     Arrow's), a path of .parquet, .csv or .tsv (the latter two also .gz, .bz2, .xz or .zst; of a
     pipe without a suffix, such as /dev/stdin, the first bytes tell which it is), a mapping of
-    columns by name, or a tuple of two or three arrays: sources, targets and perhaps weights.
+    columns by name, a tuple of two or three arrays: sources, targets and perhaps weights, or a list
+    of edges, each a pair (source, target) or, all of them, (source, target, weight).
     `source`, `target` and `weight` are names of columns; other columns are not looked at.
     Without `weight` the Matrix is a pattern, True at each edge; its values are of the column's type
     (bool, an integer or floating-point one) otherwise.
@@ -169,17 +170,17 @@ def _columns(table: Any, wanted: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     if isinstance(table, str | os.PathLike):
         path = os.fsdecode(table)
         table, text = _from_file(path, wanted)
-    elif isinstance(table, tuple):
-        table, wanted = _from_arrays(table, wanted)
+    elif isinstance(table, tuple | list):
+        arrays = _transposed(table) if isinstance(table, list) else table
+        table, wanted = _from_arrays(arrays, wanted)
     elif hasattr(table, "__arrow_c_stream__") and not hasattr(table, "__getitem__"):
         table = arrow.table(table)  # a stream, which has no columns
     is_frame = hasattr(table, "__arrow_c_stream__") and hasattr(table, "columns")
     if not is_frame and not isinstance(table, Mapping):
         raise DomainMismatch(
             "from_edges: table: expected a DataFrame, a Table of pyarrow, a path, a mapping of "
-            f"columns or a tuple of two or three arrays, got {type(table).__name__}; a list of "
-            "edges, each a pair: from_edges(tuple(map(list, zip(*edges)))); a graph G of NetworkX: "
-            "sg.Matrix(G) and sg.Ids(list(G))"
+            "columns, a tuple of two or three arrays or a list of edges, got "
+            f"{type(table).__name__}; of a graph G of NetworkX: sg.Matrix(G) and sg.Ids(list(G))"
         )
     if isinstance(table, arrow.Table | arrow.RecordBatch):
         _check_names(wanted, table.schema.names)
@@ -205,6 +206,19 @@ def _check_names(wanted: dict[str, Any], names: list[Any]) -> None:
             )
 
 
+def _transposed(edges: list[Any]) -> tuple[list[Any], ...]:
+    """The columns of a list of edges."""
+    lengths = [len(edge) if isinstance(edge, tuple | list) else 0 for edge in edges]
+    if not set(lengths) <= {2} and not set(lengths) <= {3}:
+        wrong = next(k for k, n in enumerate(lengths) if n not in (2, 3) or n != lengths[0])
+        raise DomainMismatch(
+            "from_edges: table: expected a list of edges that are all (source, target) or all "
+            f"(source, target, weight), got {edges[wrong]!r} as element {wrong}; arrays of sources "
+            "and targets stand in a tuple"
+        )
+    return tuple(map(list, zip(*edges, strict=True))) if edges else ([], [])
+
+
 def _from_arrays(table: tuple[Any, ...], wanted: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """(the arrays as columns, what is wanted of them)"""
     if len(table) not in (2, 3) or any(isinstance(each, tuple | str) for each in table):
@@ -215,8 +229,8 @@ def _from_arrays(table: tuple[Any, ...], wanted: dict[str, Any]) -> tuple[dict[s
         )
     if wanted != {"source": "source", "target": "target"}:
         raise ValueError(
-            "from_edges: source, target, weight: expected none of them beside a tuple of arrays, "
-            f"which have no names, got {wanted}; a dict gives arrays names"
+            "from_edges: source, target, weight: expected none of them beside a tuple of arrays or "
+            f"a list of edges, which have no names, got {wanted}; a dict gives arrays names"
         )
     columns = dict(zip(PARTS, table, strict=False))
     return columns, {part: part for part in columns}
@@ -336,3 +350,12 @@ def _integers(names: pyarrow.Array) -> pyarrow.Array:
     except arrow.ArrowInvalid:
         return names
     return found if found.cast(arrow.large_string()).equals(names) else names
+
+
+def write_parquet(stream: IO[bytes], columns: dict[str, np.ndarray]) -> None:
+    """Write arrays by the titles of their columns as a table of Parquet."""
+    arrow = load_pyarrow()
+    with late_imports.whole():
+        import pyarrow.parquet
+    with late_imports.forks_wait:
+        pyarrow.parquet.write_table(arrow.table(columns), stream)

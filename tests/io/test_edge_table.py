@@ -109,9 +109,12 @@ def test_every_form_gives_the_same(names: str, tmp_path: Path) -> None:
         assert list(ids) == list(expected.ids), form
         assert A.isequal(expected.matrix) and A.dtype == np.int64, form
     columns = tuple(table[name].to_pylist() for name in "abw")
-    assert sg.from_edges(columns, dup_op="first").matrix.isequal(expected.matrix)
-    pattern = sg.from_edges(columns[:2]).matrix
-    assert pattern.iso and pattern.nvals == expected.matrix.nvals
+    edges = list(zip(*columns, strict=True))
+    for given in (columns, edges, list(map(list, edges))):
+        assert sg.from_edges(given, dup_op="first").matrix.isequal(expected.matrix)
+    for given in (columns[:2], [edge[:2] for edge in edges]):
+        pattern = sg.from_edges(given).matrix
+        assert pattern.iso and pattern.nvals == expected.matrix.nvals
 
 
 def test_pandas(tmp_path: Path) -> None:
@@ -183,7 +186,7 @@ def test_arrays_of_the_other_byte_order() -> None:
 
 
 def test_no_rows() -> None:
-    for table in (([], []), ([], [], []), pa.table({"source": pa.array([], pa.string())})):
+    for table in ([], ([], []), ([], [], []), pa.table({"source": pa.array([], pa.string())})):
         if isinstance(table, pa.Table):
             table = table.append_column("target", table["source"])
         A, ids = sg.from_edges(table, symmetric=True)
@@ -218,7 +221,12 @@ PLAIN = {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}
         (([2**70, -1], [0, 1]), {}, DomainMismatch, "source: expected integers of int64 in a list"),
         ((["a"], np.array([-(2**63) - 1], object)), {}, DomainMismatch, "target: .* a longer one"),
         ((["a"], ["b"], [2**63]), {}, DomainMismatch, "weight: .* 'uint64'.* up to 2"),
-        ([("a", "b")], {}, DomainMismatch, "got list; a list of edges"),
+        ([("a", "b"), ("b", "c", 1)], {}, DomainMismatch, r"got \('b', 'c', 1\) as element 1"),
+        ([["a", "b"], np.array([1, 2])], {}, DomainMismatch, "as element 1; arrays of sources"),
+        (["ab", "bc"], {}, DomainMismatch, "got 'ab' as element 0"),
+        ([("a",), ("b",)], {}, DomainMismatch, r"got \('a',\) as element 0"),
+        ([("a", "b", {"weight": 1})], {}, DomainMismatch, "weight: expected .* got struct"),
+        ([("a", "b")], {"source": "s"}, ValueError, "expected none of them beside a"),
         ((("a", "b"), ("b", "c")), {}, DomainMismatch, "got 2 of tuple"),
         ((["a"], ["b"]), {"source": "s"}, ValueError, "expected none of them beside a tuple"),
         (5, {}, DomainMismatch, "table: .* got int"),
