@@ -150,9 +150,9 @@ def cli() -> None:
     .tsv), .npz; each also compressed (.gz .bz2 .xz .zst); a file of Binsparse (.h5 .hdf5 .bsp.npz);
     a table with names of vertices (--columns); - is standard input, in any of these but Binsparse.
 
-    -o writes scores, distances and labels as a row for each vertex (.csv, .tsv) or as .npz: what
-    spgraph.load reads, or, where there are several for each vertex, arrays by their names and
-    `reached`; of matrices it writes .npz or .mtx.
+    -o writes scores, distances and labels as a row for each vertex (.csv, .tsv, .parquet) or as
+    .npz: what spgraph.load reads, or, where there are several for each vertex, arrays by their
+    names and `reached`; of matrices it writes .npz, .mtx, or a row for each entry.
 
     --shards and --gpus share a graph out; over several processes where MPI starts them, each of
     which reads its share: mpirun -n 4 spgraph bfs FILE --shards 4. One of them prints and writes.

@@ -113,7 +113,7 @@ class Algorithm(NamedTuple):
             with terminal.progress("validating"):
                 record["failures"] = [f._asdict() for f in self.validate(graph, parts, given)]
         if target is not None:
-            output.write_result(target, parts, graph.ids)
+            output.write_result(target, parts, graph.ids, self.kind.ends)
         if picture is not None:
             output.write_picture(picture, self.kind, parts, rows)
         if note is not None:

@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spgraph.cli.options import MATRICES, VERTICES
-from spgraph.containers import Vector
+from spgraph.containers import Matrix, Vector
 
 Figure = Any  # of matplotlib, which is there with the extra `plot` only
 Parts = dict[str, Any]  # the Vectors, the Matrix or the number of a result, by name, on the CPU
 Record = dict[str, Any]  # what JSON holds of a result or a part of it
 Columns = dict[str, np.ndarray]  # rows to print or to write
+
+
+ENDS = ("source", "target")  # the rows and columns of a graph, as `Ids.label` calls them
 
 
 class Kind(NamedTuple):
@@ -27,6 +30,7 @@ class Kind(NamedTuple):
     picture: Callable[[Parts], Figure] | None = None
     drawn: str = "a histogram of {name}"
     suffixes: tuple[str, ...] = VERTICES
+    ends: tuple[str, str] = ENDS  # what the rows and columns of a Matrix are
 
 
 def first(parts: Parts) -> tuple[str, Any]:
@@ -34,8 +38,14 @@ def first(parts: Parts) -> tuple[str, Any]:
     return next(iter(parts.items()))
 
 
-def columns(parts: Parts) -> Columns:
-    """A row for each vertex with an entry: its number and what each part says of it."""
+def columns(parts: Parts, ends: tuple[str, str] = ENDS) -> Columns:
+    """A row for each vertex with an entry: its number and what each part says of it. Of a Matrix a
+    row for each entry, between `ends`; of a pattern, whose values are all True, without its value.
+    """
+    name, value = first(parts)
+    if isinstance(value, Matrix):
+        titles = ends if value.iso and value.dtype == bool else (*ends, name)
+        return dict(zip(titles, value.to_coo(), strict=False))
     vertex = first(parts)[1].to_coo()[0]
     return {"vertex": vertex} | {name: part.to_coo()[1] for name, part in parts.items()}
 
@@ -177,10 +187,10 @@ def _pairs(parts: Parts) -> Record:
 
 
 def _best_entries(
-    parts: Parts, count: int, *, names: tuple[str, str], largest: bool
+    parts: Parts, count: int, *, ends: tuple[str, str] = ENDS, largest: bool
 ) -> dict[str, Columns]:
     name, A = first(parts)
-    rows = dict(zip((*names, name), A.to_coo(), strict=True))
+    rows = dict(zip((*ends, name), A.to_coo(), strict=True))
     return {name: extremes(rows, name, count, largest=largest)}
 
 
@@ -202,18 +212,20 @@ def _levels(parts: Parts) -> Figure:
 
 edges = Kind(
     _entries,
-    partial(_best_entries, names=("row", "column"), largest=True),
+    partial(_best_entries, largest=True),
     "edges of largest {name}",
     _pattern,
     "the pattern of the matrix",
     MATRICES,
 )
+SEARCHES = ("search", "vertex")
 levels = Kind(
     _pairs,
-    partial(_best_entries, names=("search", "vertex"), largest=False),
+    partial(_best_entries, ends=SEARCHES, largest=False),
     "pairs of search (from 0, as in --sources) and vertex of least {name}",
     _levels,
     suffixes=MATRICES,
+    ends=SEARCHES,
 )
 
 number = Kind(dict, suffixes=())

@@ -16,7 +16,7 @@ from spgraph.errors import FormatError
 from spgraph.io.source import COMPRESSIONS
 
 # the columns of results that hold vertices
-VERTICES = ("vertex", "parent", "component", "label", "row", "column")
+VERTICES = ("vertex", "parent", "component", "label", "source", "target")
 Columns = dict[str, np.ndarray]
 MANY = 100_000  # names: of more, those are compared that begin like the one that is unknown
 

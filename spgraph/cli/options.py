@@ -18,12 +18,13 @@ from spgraph.io.source import COMPRESSIONS
 from spgraph.terminal import quiet
 
 PICTURES = (".png", ".pdf", ".svg")
-VERTICES = (".npz", ".csv", ".tsv")
-MATRICES = (".npz", ".mtx", *(f".mtx{compression}" for compression in COMPRESSIONS))
+TABLES = (".csv", ".tsv", ".parquet")
+VERTICES = (".npz", *TABLES)
+MATRICES = (".npz", ".mtx", *(f".mtx{compression}" for compression in COMPRESSIONS), *TABLES)
 
 
 def either(words: tuple[str, ...]) -> str:
-    """'.npz, .csv or .tsv'."""
+    """'.csv, .tsv or .parquet'."""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
@@ -69,7 +70,7 @@ def output(suffixes: tuple[str, ...], help: str, *, required: bool = False) -> l
 
 def standard_suffix(suffixes: tuple[str, ...]) -> str:
     """The format of these that standard output gets unless another is asked for."""
-    return ".csv" if ".csv" in suffixes else ".npz"
+    return ".npz" if ".mtx" in suffixes else ".csv"
 
 
 def picture(help: str) -> click.Option:

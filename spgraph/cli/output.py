@@ -18,10 +18,12 @@ import numpy as np
 import spgraph as sg
 from spgraph import late_imports, terminal
 from spgraph.cli import names, placement, streams
-from spgraph.cli.kinds import Columns, Kind, Parts, Record, columns, first
+from spgraph.cli.kinds import ENDS, Columns, Kind, Parts, Record, columns, first
+from spgraph.cli.options import TABLES
 from spgraph.cli.placement import is_root
 from spgraph.cli.streams import STANDARD, Target, target
 from spgraph.errors import FormatError
+from spgraph.io.edge_table import write_parquet
 from spgraph.io.files import write_to
 from spgraph.io.ids import arrays_of
 from spgraph.iterations import Level
@@ -146,22 +148,28 @@ def write_figure(target: Target, figure: Any) -> None:
     write(target, lambda stream: figure.savefig(stream, format=target.suffix[1:]))
 
 
-def write_result(target: Target, parts: Parts, ids: sg.Ids | None = None) -> None:
+def write_result(
+    target: Target, parts: Parts, ids: sg.Ids | None = None, ends: tuple[str, str] = ENDS
+) -> None:
     """The parts in the target's format, with names for vertices where they have some and the format
     has a place for them.
 
-    A Matrix as `sg.write` writes it; a row for each vertex with an entry (.csv, .tsv); one Vector
-    as `sg.save` saves it; several as arrays of all vertices, which hold -1, or NaN among floats,
-    where there is no entry, and `reached`, which says where there is one.
+    A table (.csv, .tsv, .parquet) has a row for each vertex with an entry, of a Matrix for each
+    entry, whose row and column are called as `ends` says. Else a Matrix is as `sg.write` writes it;
+    one Vector as `sg.save` saves it; several are arrays of all vertices, which hold -1, or NaN
+    among floats, where there is no entry, and `reached`, which says where there is one.
     """
 
     def save(stream: IO[bytes]) -> None:
         value = first(parts)[1]
-        if isinstance(value, sg.Matrix) or (target.suffix == ".npz" and len(parts) == 1):
+        if target.suffix in TABLES:
+            rows = names.labelled(columns(parts, ends), ids)
+            if target.suffix == ".parquet":
+                write_parquet(stream, rows)
+            else:
+                _write_rows(stream, rows, "," if target.suffix == ".csv" else "\t")
+        elif isinstance(value, sg.Matrix) or len(parts) == 1:
             write_to(stream, target.suffix, value, ids)
-        elif target.suffix != ".npz":
-            rows = names.labelled(columns(parts), ids)
-            _write_rows(stream, rows, "," if target.suffix == ".csv" else "\t")
         else:
             arrays: dict[str, Any] = {name: _dense(part) for name, part in parts.items()}
             reached = np.zeros(value.size, bool)

@@ -316,7 +316,7 @@ def test_top_of_groups_sets_and_matrices(run: Run, file: Path, weights: Path) ->
     assert rows == [{"vertex": 0}, {"vertex": 1}]
     rows = entries(run, "minimum-spanning-tree", weights, "--top", 1)["weight"]
     heaviest = sg.minimum_spanning_tree(sg.read(weights)).to_coo()[2].max()
-    assert rows[0]["weight"] == heaviest and rows[0].keys() == {"row", "column", "weight"}
+    assert rows[0]["weight"] == heaviest and rows[0].keys() == {"source", "target", "weight"}
     rows = entries(run, "multi-source-bfs", file, "--sources", "6,0", "--top", 3)["level"]
     assert rows == [
         {"search": 0, "vertex": 6, "level": 0},
@@ -438,7 +438,7 @@ def test_pictures(name: str, run: Run, file: Path, weights: Path, tmp_path: Path
         ("sssp huge.npz --source 0", "int64"),
         ("reachable graph --sources 0,x", "--sources: 'x' is not a valid integer"),
         ("multi-source-bfs graph --sources 0,8", "8"),
-        ("multi-source-bfs graph -o out.csv", "ends in .npz, .mtx, .mtx.gz"),
+        ("multi-source-bfs graph -o out.txt", "ends in .npz, .mtx, .mtx.gz"),
         ("pagerank graph --damping 2", "damping"),
         ("pagerank graph --max-iter 1 --tol 1e-12 -o out.npz", "raise max_iter or tol"),
         ("pagerank graph --tol little", "expected a number or none, got 'little'"),

@@ -265,7 +265,7 @@ def bad_files(folder: Path) -> dict[str, Path]:
         (("bfs", "graph", "--source", "1.5"), "'1.5' is not a valid integer"),
         (("bfs", "graph", "--device", "tpu"), "tpu"),
         (("bfs", "graph", "--direction", "up"), "'up' is not one of"),
-        (("bfs", "graph", "-o", "out.txt"), "ends in .npz, .csv or .tsv, got out.txt"),
+        (("bfs", "graph", "-o", "out.txt"), "ends in .npz, .csv, .tsv or .parquet, got out.txt"),
         (("bfs", "graph", "--plot", "out.jpg"), "ends in .png, .pdf or .svg, got out.jpg"),
         (("bfs", "graph", "--validate", "--no-parents"), "--validate: expected --parents"),
         (("bfs", "graph", "--top", "0"), "0"),

@@ -82,7 +82,7 @@ def graph(tmp_path: Path) -> Path:
             },
         ),
         ("generate kronecker 4 --a 2 -o a.npz --format json", {"kind": "ValueError"}),
-        ("convert GRAPH -o a.csv --format json", {"kind": "BadParameter", "parameter": "--output"}),
+        ("convert GRAPH -o a.txt --format json", {"kind": "BadParameter", "parameter": "--output"}),
         ("pagerank GRAPH --max-iter 1 --tol 1e-12 --format json", {"kind": "ConvergenceError"}),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 import spgraph as sg
 from spgraph.cli import names
@@ -214,3 +215,52 @@ def test_tables_from_standard_input(
     standard_input(path)
     code, out, err = run("info", "-", "--columns", "source,target")
     assert (code, err) == (0, "") and "Ulm, Bonn, Kiel" in out
+
+
+# --- tables that are written ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["back.csv", "back.tsv", "back.parquet"])
+@pytest.mark.parametrize("columns", ["from,to,km", "from,to"])
+def test_a_graph_is_written_as_the_table_that_is_read(
+    run: Run, table: Path, name: str, columns: str
+) -> None:
+    path = table.with_name(name)
+    assert run("convert", table, "--columns", columns, "-o", path)[::2] == (0, "")
+    expected, ids = sg.from_edges(table, *columns.split(","), dup_op="min")
+    titles = ("source", "target", "weight")[: len(columns.split(","))]
+    A, named = sg.from_edges(path, *titles)
+    assert A.isequal(expected) and A.dtype == expected.dtype and list(named) == list(ids) == ORDER
+    if name == "back.parquet":  # whose default they are
+        assert run("bfs", path, "--source", "Bad, X")[0] == 0
+
+
+def test_a_tree_and_levels_are_written_as_tables(run: Run, graph: Path, tmp_path: Path) -> None:
+    tree, levels = tmp_path / "tree.csv", tmp_path / "levels.tsv"
+    assert run("minimum-spanning-tree", graph, "-o", tree)[::2] == (0, "")
+    expected = [["Ulm", "Bonn", "4"], ["Bonn", "Kiel", "3"], ["Kiel", "Bad, X", "3"]]
+    assert rows(tree) == [["source", "target", "weight"], *expected]
+    words = ("multi-source-bfs", graph, "--sources", "Ulm,Kiel", "-o", levels)
+    assert run(*words)[::2] == (0, "")
+    found = sg.multi_source_bfs(sg.read(graph), [0, 2])
+    listed = [[str(search), ORDER[v], str(level)] for search, v, level in found]
+    assert rows(levels) == [["search", "vertex", "level"], *listed]
+
+
+def test_results_of_vertices_are_written_as_parquet(run: Run, graph: Path, tmp_path: Path) -> None:
+    path = tmp_path / "far.parquet"
+    assert run("sssp", graph, "--source", "Ulm", "-o", path)[::2] == (0, "")
+    found = parquet.read_table(path).to_pydict()
+    assert found == {
+        "vertex": ORDER,
+        "distance": [0, 4, 7, 10],
+        "parent": ["Ulm", "Ulm", "Bonn", "Kiel"],
+    }
+
+
+def test_a_generated_graph_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "grid.csv"
+    assert run("generate", "grid", 1, 3, "-o", path)[::2] == (0, "")
+    assert rows(path) == [["source", "target"], ["0", "1"], ["1", "0"], ["1", "2"], ["2", "1"]]
+    A, ids = sg.from_edges(path)
+    assert A.isequal(sg.generators.grid(1, 3)) and list(ids) == [0, 1, 2]

@@ -175,7 +175,10 @@ def test_other_files_on_standard_output(
         ("convert GRAPH -o - --compact -", "--output and --compact: expected - for one"),
         ("bfs GRAPH -o x.csv --output-format csv", "--output-format: expected -o - with it"),
         ("bfs GRAPH --output-format csv", "--output-format: expected -o - with it"),
-        ("bfs GRAPH -o - --output-format mtx", "'mtx' is not one of 'npz', 'csv', 'tsv'"),
+        (
+            "bfs GRAPH -o - --output-format mtx",
+            "'mtx' is not one of 'npz', 'csv', 'tsv', 'parquet'",
+        ),
         ("pagerank - --personalization -", "--personalization: expected - for one file only"),
         ("katz-centrality - --beta -", "--beta: expected - for one file only"),
     ],

@@ -107,7 +107,7 @@ def written(
 ) -> None:
     """Write the graph, and print what was done in which time."""
     with terminal.measured() as writing:
-        output.write_result(target, {"graph": A}, ids)
+        output.write_result(target, {"weight": A}, ids)
     record |= {"file": str(target.path), "vertices": A.nrows, "edges": A.nvals}
     record |= times.record() | writing.record("write_")
     lines = [
@@ -133,7 +133,8 @@ convert = click.Command(
     help="""Write a graph in another format.
 
     What the options say of the file that is read (--symmetric, --columns, --compact) holds for the
-    file that is written; .npz also keeps the names of vertices.
+    file that is written; .npz and tables also keep the names of vertices. A table has the columns
+    source, target and weight, and a row for each edge, an undirected one in both directions.
 
     \b
     Example:
