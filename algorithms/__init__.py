@@ -52,3 +52,7 @@ __all__ = [
     "triangle_count",
     "widest_path",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -91,3 +91,7 @@ def _aggregated(name: str, A: MatrixLike, X: Dense, semiring: Semiring) -> Dense
             "numpy.asarray or to_numpy and to_dense make one"
         )
     return arrays.product(name, A, X, semiring, 0, {})
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -58,10 +58,12 @@ def operand(name: str, argument: str, u: Any) -> Vector | Matrix:
     """A Vector unchanged, anything else converted to a Matrix."""
     if isinstance(u, Vector | Matrix):
         return u
-    if not is_container(u) and np.ndim(u) < 2:
+    parts = vectors_in(u)
+    if parts or (not is_container(u) and np.ndim(u) < 2):
+        remedy = parts or "; Vector.from_dense and Vector.from_coo make a Vector"
         raise DomainMismatch(
             f"{name}: {argument}: expected a Vector, a Matrix or what converts to a Matrix, "
-            f"got {type(u).__name__}; Vector.from_dense and Vector.from_coo make a Vector"
+            f"got {type(u).__name__}{remedy}"
         )
     return matrix(name, u, argument)
 
@@ -76,12 +78,21 @@ def is_container(value: object) -> bool:
 
 def vector(name: str, argument: str, v: object) -> Vector:
     if not isinstance(v, Vector):
-        raise DomainMismatch(
-            f"{name}: {argument}: expected a Vector, got {type(v).__name__}; "
-            "Vector.from_dense and Vector.from_coo make one, sg.Vector(x) one of a Vector of "
+        remedy = vectors_in(v) or (
+            "; Vector.from_dense and Vector.from_coo make one, sg.Vector(x) one of a Vector of "
             "python-graphblas, too"
         )
+        raise DomainMismatch(
+            f"{name}: {argument}: expected a Vector, got {type(v).__name__}{remedy}"
+        )
     return v
+
+
+def vectors_in(given: Any) -> str:
+    """What a message says of the Vectors in a result of several, such as that of `bfs`."""
+    fields = getattr(given, "_fields", ())
+    found = [f".{each}" for each in fields if isinstance(getattr(given, each), Vector)]
+    return f"; {' and '.join(found)} of it {'is' if len(found) == 1 else 'are'}" if found else ""
 
 
 def same_device(name: str, **containers: Any) -> str:

@@ -73,3 +73,7 @@ def unsettled(semiring: str, n: int, result: object) -> ConvergenceError:
         "products are never better than their first operand",
         result,
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

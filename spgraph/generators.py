@@ -359,3 +359,7 @@ def _pattern(n: int, indptr: Array, indices: Array, symmetric: bool) -> Matrix:
     indptr = indptr.astype(index_dtype(indices.size), copy=False)
     known = True if symmetric else None
     return Matrix._of(n, n, indptr, indices, xp.ones(1, bool), iso=True, symmetric=known)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -26,4 +26,4 @@ def test_a_users_program_has_the_types_it_says(tmp_path: Path) -> None:
         for number, line in enumerate(lines, 1)
         for code in re.findall(r"# error: ([a-z-]+)$", line)
     ]
-    assert found == expected and len(expected) == 6, run.stdout + run.stderr
+    assert found == expected and len(expected) == 7, run.stdout + run.stderr

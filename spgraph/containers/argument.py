@@ -95,6 +95,9 @@ def _converted(given: Any, name: str, remedy: str, copy: bool) -> Matrix:
         return matrix_of_graphblas(given)
     elif isinstance(given, list) or is_array(given) or hasattr(given, "__array__"):
         return Matrix.from_dense(given)  # of what offers __array__ alone: a table of pandas
+    for field in getattr(given, "_fields", ()):  # of from_edges, and of readers
+        if isinstance(getattr(given, field), Matrix):
+            remedy = f"; .{field} of it is a Matrix"
     raise DomainMismatch(
         f"{name}: expected a Matrix, a SciPy or CuPy sparse matrix, a graph of NetworkX or igraph, "
         f"or a 2-D array, got {type(given).__name__}{remedy}"

@@ -108,10 +108,10 @@ def _dataset(name: str) -> Dataset:
         return suitesparse(name)
     known = names()
     close = get_close_matches(name, [*known, *(full.partition("/")[2] for full in known)])
-    meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+    meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise ValueError(
         f"datasets.fetch: name: expected one of spgraph.datasets.names(), or GROUP/NAME of the "
-        f"SuiteSparse Matrix Collection, got {name!r}; {meant}"
+        f"SuiteSparse Matrix Collection, got {name!r}{meant}"
     )
 
 

@@ -68,3 +68,7 @@ __all__ = [
     "from_recipe",
     "read",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -35,7 +35,7 @@ def distribute(
     """`A` in `shards` of rows: `A.distribute(shards)`, where `devices`, `partition`, `communicator`
     and `exchange` are explained.
     """
-    if not isinstance(A.device, str):
+    if isinstance(A, DistributedMatrix):
         A = A.gather()
     if devices is None and communicator is None:
         devices = A.device.partition(":")[0]

@@ -292,7 +292,7 @@ def write(path: str | os.PathLike[str], A: MatrixLike, *, ids: Ids | None = None
     if suffix != ".mtx" and compression:
         raise FormatError(f"{name}: expected {suffix} alone, which is not compressed from outside")
     check_place(name, ids)
-    A = as_matrix(A).to("cpu")
+    A = as_matrix(A, "write: A").to("cpu")
     check_ids("write", ids, A)
     with replacing(name, compression) as stream:
         if binsparse_files.takes(name):

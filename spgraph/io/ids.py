@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spgraph import late_imports
+from spgraph.checks import vectors_in
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.numbers import flags
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
@@ -138,6 +139,7 @@ class Ids(Mapping[Name, int]):
         if not isinstance(x, Vector | Matrix):
             raise DomainMismatch(
                 f"Ids.label: x: expected a Vector or a Matrix, got {type(x).__name__}"
+                f"{vectors_in(x)}"
             )
         n = len(self)
         if any(extent != n for extent in x.shape):

@@ -38,3 +38,7 @@ __all__ = [
     "power",
     "search",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

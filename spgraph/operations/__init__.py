@@ -42,3 +42,7 @@ __all__ = [
     "transpose",
     "vxm",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spgraph.errors import DomainMismatch
 from spgraph.plot.style import (
     BLUE,
     GREY,
@@ -43,7 +44,8 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
     with `.savefig("profile.png")`; a notebook displays it. No window is opened.
     `title` replaces the one that sums the levels up.
 
-    Raises ValueError for an empty trace and BackendUnavailable if matplotlib is missing.
+    Raises ValueError for an empty trace, DomainMismatch for what is none, and BackendUnavailable if
+    matplotlib is missing.
 
     >>> from types import SimpleNamespace as Row
     >>> import spgraph as sg
@@ -52,8 +54,7 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
     >>> len(sg.plot.frontier_profile(trace).axes)
     2
     """
-    if not trace:
-        raise ValueError("trace: expected at least one level; run the search with trace=True")
+    _check(trace)
     figure = new_figure(5.0)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     depth = np.array([row.depth for row in trace])
@@ -93,6 +94,16 @@ def frontier_profile(trace: Sequence[Level], *, title: str | None = None) -> Fig
     _legend(above, pull, areas=len(trace) > BARS)
     headline(above, title or _summary(edges, seconds), pad=26)
     return figure
+
+
+def _check(trace: Sequence[Level]) -> None:
+    if not trace:
+        raise ValueError("trace: expected at least one level; run the search with trace=True")
+    if not all(hasattr(row, "frontier") for row in trace):
+        raise DomainMismatch(
+            "frontier_profile: trace: expected the levels of a search, got "
+            f"{type(trace).__name__}; sg.bfs(A, source, trace=True).trace has them"
+        )
 
 
 def _summary(edges: np.ndarray, seconds: np.ndarray) -> str:

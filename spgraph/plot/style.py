@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from spgraph import late_imports
+from spgraph.checks import vectors_in
 from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
 from spgraph.errors import BackendUnavailable, DomainMismatch
 
@@ -38,9 +39,9 @@ def matrix(name: str, A: MatrixLike) -> Matrix:
 def vector(name: str, argument: str, v: object) -> Vector:
     """v as a Vector on the CPU, copied from a GPU or gathered from shards if necessary."""
     if not isinstance(v, Vector):
+        remedy = vectors_in(v) or "; Vector.from_dense and Vector.from_coo make one"
         raise DomainMismatch(
-            f"{name}: {argument}: expected a Vector, got {type(v).__name__}; "
-            "Vector.from_dense and Vector.from_coo make one"
+            f"{name}: {argument}: expected a Vector, got {type(v).__name__}{remedy}"
         )
     return v.to("cpu")
 

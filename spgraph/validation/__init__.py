@@ -180,3 +180,7 @@ def _of_tree(fault: Fault, n: int, what: str) -> str:
         "cycle": f"vertex {v} does not lead to source {int(fault.at_other)} through its parents",
     }
     return messages[fault.kind]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -87,6 +87,16 @@ def test_many_levels_are_areas_of_the_same_heights() -> None:
     assert edges.tolist() == [row.edges for row in rows]
 
 
+def test_what_is_no_trace_is_refused() -> None:
+    A = sg.generators.grid(2, 3)
+    remedy = r"levels of a search, got {}; sg\.bfs\(A, source, trace=True\)\.trace has them"
+    for search in (sg.bfs(A, 0), sg.bfs(A, 0, trace=True)):
+        with pytest.raises(DomainMismatch, match=remedy.format(type(search).__name__)):
+            plot.frontier_profile(search)  # type: ignore[arg-type]
+    with pytest.raises(DomainMismatch, match=r"got BFS; \.level and \.parent of it are$"):
+        plot.distance_histogram(sg.bfs(A, 0))  # type: ignore[arg-type]
+
+
 def test_an_empty_trace_is_refused() -> None:
     with pytest.raises(ValueError, match="trace: expected at least one level"):
         plot.frontier_profile([])

@@ -82,6 +82,7 @@ level, parent = sg.bfs(A, np.int64(0))
 assert_type(level, sg.Vector)
 assert_type(sg.bfs(A, 0, trace=True).trace, list[Level])
 assert_type(sg.sssp(S, 0).distance, sg.Vector)
+assert_type(sg.sssp(S, 0).path_to(0), list[int])
 assert_type(sg.pagerank(A, personalization=np.ones(6)), sg.Vector)
 assert_type(sg.triangle_count(S), int)
 assert_type(sg.minimum_spanning_tree(A), sg.Matrix)
@@ -102,6 +103,7 @@ assert_type(A.row_degrees(), sg.Vector)
 def refused() -> None:
     """Never called: each line is wrong."""
     _ = sg.select(u, indexunary.tril).nrows  # error: attr-defined
+    _ = A.nvalues  # error: attr-defined
     sg.mxv(A, A)  # error: call-overload
     sg.bfs(A, "0")  # error: call-overload
     sg.vxm(u, A, direction="up")  # error: call-overload

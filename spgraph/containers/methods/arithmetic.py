@@ -135,6 +135,11 @@ class Arithmetic:
 
     def __invert__(self) -> Self:
         u: Any = self
+        if u.dtype.kind == "f":
+            raise DomainMismatch(
+                f"~: expected truth values or integers, got {u.dtype}; ~x.S is the mask of the "
+                "positions without an entry, ~x.V that of those where none is true"
+            )
         return _unary("lnot" if u.dtype == bool else "bnot", self)
 
     def __round__(self, digits: int = 0) -> Self:

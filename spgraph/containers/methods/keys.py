@@ -51,7 +51,19 @@ def matrix_key(key: Any, A: Matrix) -> Mask | tuple[Any, Any]:
     if len(key) != 2:
         raise DomainMismatch(f"[]: expected rows and columns, got {len(key)} indices")
     rows, columns = map(single, key)
+    if type(rows) not in (int, slice):
+        rows, columns = _crossed(rows, columns)
     return _flagged(rows, A.nrows, "rows"), _flagged(columns, A.ncols, "columns")
+
+
+def _crossed(rows: Any, columns: Any) -> tuple[Any, Any]:
+    """Rows and columns as numpy.ix_ makes them, and rows[:, None] beside columns, as they mean the
+    same here and there: each of the rows with each of the columns.
+    """
+    upright = is_array(rows) and rows.ndim == 2 and rows.shape[1] == 1
+    if upright and is_array(columns) and columns.shape in ((columns.size,), (1, columns.size)):
+        return rows.reshape(-1), columns.reshape(-1)
+    return rows, columns
 
 
 def _mask_of(B: Any) -> Mask:

@@ -43,21 +43,24 @@ class MatrixViews:
             self._derived = source._derived.setdefault("T", self._derived)
             self._take_arrays()
 
-    def __getattr__(self: Any, name: str) -> Any:
-        if name not in self._arrays:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}; operations and "
-                "algorithms are functions, as in sg.mxm(A, B), .tocsr() has the methods of SciPy's "
-                "arrays, and docs/names.md lists what other libraries' names are called here"
-            )
-        source, derived = self._source, self._derived
-        if source is not None and not source.symmetric and "arrays" not in derived:
-            made = transposed(source)
-            synchronize(self.device)
-            derived["arrays"] = tuple(getattr(made, each) for each in self._arrays)
-        # of a symmetric one another thread has just made them
-        self._take_arrays()
-        return object.__getattribute__(self, name)
+    if not TYPE_CHECKING:  # type checkers find what is missing by themselves
+
+        def __getattr__(self: Any, name: str) -> Any:
+            if name not in self._arrays:
+                raise AttributeError(
+                    f"{type(self).__name__!r} object has no attribute {name!r}; operations and "
+                    "algorithms are functions, as in sg.mxm(A, B), .tocsr() has the methods of "
+                    "SciPy's arrays, and docs/names.md lists what other libraries' names are "
+                    "called here"
+                )
+            source, derived = self._source, self._derived
+            if source is not None and not source.symmetric and "arrays" not in derived:
+                made = transposed(source)
+                synchronize(self.device)
+                derived["arrays"] = tuple(getattr(made, each) for each in self._arrays)
+            # of a symmetric one another thread has just made them
+            self._take_arrays()
+            return object.__getattribute__(self, name)
 
     def _keep(self: Any, name: str, value: object) -> None:
         """Keep `value` as `name` for all who look at this Matrix from now on; on a GPU once it has

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from spgraph.containers.parts import Parts
+from spgraph.containers.methods.parts import Parts
 from spgraph.containers.sparray.elements import container_of, entries_where
 from spgraph.containers.storage.arrays import on_its_device
 from spgraph.errors import DimensionMismatch, DomainMismatch

@@ -65,7 +65,7 @@ class HostMatrix(Matrix):
                 f"{self._device}, got one in host memory (storage='host'); "
                 f".to({str(self._device)!r}) copies it to the GPU, .to('cpu') gives it to the CPU"
             )
-        return super().__getattr__(name)
+        return super().__getattr__(name)  # type: ignore[misc]
 
     # --- what it is -------------------------------------------------------------------------------
 

@@ -88,7 +88,7 @@ class DistributedMatrix(Matrix):
             raise AttributeError(
                 f"a distributed Matrix has no {name!r} on one device; .gather() makes a plain one"
             )
-        return super().__getattr__(name)
+        return super().__getattr__(name)  # type: ignore[misc]
 
     @property
     def nvals(self) -> int:
@@ -101,11 +101,13 @@ class DistributedMatrix(Matrix):
 
     @property
     def dtype(self) -> np.dtype:
-        return self._with_arrays.shards[0].dtype
+        there: Any = self._with_arrays
+        return there.shards[0].dtype
 
     @property
     def index_dtype(self) -> np.dtype:
-        return self._with_arrays.shards[0].index_dtype
+        there: Any = self._with_arrays
+        return there.shards[0].index_dtype
 
     @property
     def device(self) -> Placement:
