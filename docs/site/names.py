@@ -17,8 +17,6 @@ CSR = {
     "conjugate": "A.conj",
     "count_nonzero": "A.nonzero()[0].size",
     "eliminate_zeros": "A[A.V]",
-    "maximum": "sg.ewise_union",
-    "minimum": "sg.ewise_union",
     "data": "A.values",
     "indices": "A.indices",
     "indptr": "A.indptr",
@@ -29,6 +27,8 @@ CSR = {
 }
 SPARSE = {
     "diags_array": "sg.diag",
+    "eye_array": "sg.diag(sg.Vector.filled(1.0, size=3))",
+    "find": "A.to_coo",
     "kron": "sg.kronecker",
     "load_npz": "sg.read",
     "random_array": "sg.generators.uniform_random",
@@ -42,20 +42,26 @@ NETWORKX = {
     "bellman_ford_predecessor_and_distance": "sg.csgraph.bellman_ford",
     "all_pairs_dijkstra_path_length": "sg.csgraph.dijkstra",
     "all_pairs_shortest_path_length": "sg.multi_source_bfs",
+    "average_clustering": "sg.clustering(A).mean()",
     "bfs_layers": "sg.bfs",
     "bfs_predecessors": "sg.bfs",
     "bfs_tree": "sg.csgraph.breadth_first_tree",
     "degree": "A.row_degrees",
+    "degree_centrality": "A.row_degrees",
     "descendants": "sg.reachable",
     "dfs_preorder_nodes": "sg.csgraph.depth_first_order",
     "dfs_tree": "sg.csgraph.depth_first_tree",
-    "dijkstra_path": "sg.sssp",
+    "dijkstra_path": "sg.sssp(A, 0).path_to(0)",
     "dijkstra_predecessor_and_distance": "sg.sssp",
+    "diameter": "sg.multi_source_bfs(A, range(A.nrows)).max()",
+    "eccentricity": "sg.multi_source_bfs(A, range(A.nrows)).max(axis=1)",
     "floyd_warshall_numpy": "sg.csgraph.floyd_warshall",
     "from_pandas_adjacency": "sg.Matrix",
     "from_pandas_edgelist": "sg.from_edges",
     "from_scipy_sparse_array": "sg.Matrix",
     "grid_2d_graph": "sg.generators.grid",
+    "jaccard_coefficient": 'sg.mxm(A, A, "plus_pair")',
+    "k_core": "A[sg.core_number(A) >= 2, sg.core_number(A) >= 2]",
     "laplacian_matrix": "sg.csgraph.laplacian",
     "maximum_flow": "sg.csgraph.maximum_flow",
     "maximum_flow_value": "sg.csgraph.maximum_flow",
@@ -69,7 +75,7 @@ NETWORKX = {
     "random_geometric_graph": "sg.generators.random_geometric",
     "read_edgelist": "sg.read",
     "reverse": "A.T",
-    "shortest_path": "sg.sssp",
+    "shortest_path": "sg.bfs(A, 0).path_to(0)",
     "shortest_path_length": "sg.sssp",
     "shortest_simple_paths": "sg.csgraph.yen",
     "single_source_bellman_ford_path_length": "sg.csgraph.bellman_ford",
@@ -87,17 +93,11 @@ NETWORKX = {
 ABSENT = (
     "adamic_adar_index",
     "astar_path",
-    "average_clustering",
-    "degree_centrality",
-    "diameter",
-    "eccentricity",
     "edge_betweenness_centrality",
     "find_cliques",
     "harmonic_centrality",
     "is_bipartite",
     "is_isomorphic",
-    "jaccard_coefficient",
-    "k_core",
     "max_weight_matching",
     "minimum_cut",
     "topological_sort",
@@ -192,7 +192,7 @@ Vector. The same name does not always mean the same call:
     yield from rows("scipy.sparse", [n for n in public(scipy.sparse) if n in SPARSE], SPARSE, "sg")
     yield "## scipy.sparse.csgraph\n"
     yield from rows("csgraph", scipy.sparse.csgraph.__all__, {}, "sg.csgraph")
-    yield "They take SciPy's and CuPy's matrices and arrays, of a Matrix `A.tocsr()`.\n"
+    yield "They take SciPy's and CuPy's matrices and arrays, and a Matrix as `A.tocsr()`.\n"
     yield "## NetworkX\n"
     methods = [name for name in public(nx.DiGraph) if name in NETWORKX]
     known = {*NETWORKX, *ABSENT, *ours()["sg"].algorithms.__all__}
