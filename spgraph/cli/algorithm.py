@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from spgraph import terminal
+from spgraph.algorithms.vertices import tree_path
 from spgraph.cli import names, options, output, signatures, streams
 from spgraph.cli.kinds import Kind, Parts, Record
 from spgraph.cli.placement import Place, on_host, vector
@@ -54,6 +55,7 @@ class Algorithm(NamedTuple):
             callback=self.run,
             params=[
                 *signatures.options(self.function, without={"A", "trace"}, default=default),
+                *([options.PATH_TO] if self.start == "source" else []),
                 *([options.VALIDATE] if self.validate else []),
                 *options.GRAPH,
                 *options.PLACE,
@@ -89,10 +91,14 @@ class Algorithm(NamedTuple):
         aside = streams.writes_standard(output=target, plot=picture, compact=source.compact)
         top = given.pop("top", None)
         traced, validated = given.pop("with_trace", False), given.pop("validated", False)
+        goal = given.pop("path_to", None)
         if validated and not given["parents"]:
             raise click.UsageError("--validate: expected --parents, there is no tree to check")
+        if goal is not None and not given["parents"]:
+            raise click.UsageError("--path-to: expected --parents, there is no tree to follow")
         self.check_input(source, given)
         graph = output.read(source, place)
+        end = None if goal is None else one_vertex("--path-to", goal, graph)
         told = given | self.find_vertices(graph, given)
         note = self.about_direction(graph)
         G, parts, times = self.timed(graph, place, given)
@@ -106,7 +112,8 @@ class Algorithm(NamedTuple):
             **place.facts(),
             **times.record(),
             "summary": self.kind.summary(parts)
-            | (self.measures(graph, parts, times.seconds) if self.measures else {}),
+            | (self.measures(graph, parts, times.seconds) if self.measures else {})
+            | ({} if end is None else path_to(end, graph, parts)),
             **output.details(self.kind, parts, graph.ids, top, rows if traced else None),
         }
         if validated and self.validate is not None:
@@ -218,3 +225,19 @@ class Algorithm(NamedTuple):
             f"{graph.file}: {which} not the same both ways, and {self.function.__name__} is about "
             f"undirected graphs: it takes {taken} between two vertices, whichever way it points"
         )
+
+
+def one_vertex(option: str, word: str, graph: output.Graph) -> int:
+    """The vertex that the word of an option names. UsageError if there is none."""
+    (v,) = names.positions(option, [word], graph.ids)
+    if not 0 <= v < graph.A.nrows:
+        raise click.UsageError(
+            f"{option}: expected a vertex from 0 to {graph.A.nrows - 1}, got {v}"
+        )
+    return v
+
+
+def path_to(end: int, graph: output.Graph, parts: Parts) -> Record:
+    """What --path-to adds to the summary: the vertices on the path, none if there is no path."""
+    path = tree_path("--path-to", parts["parent"], end)
+    return {"path": names.names_of(path, graph.ids)}

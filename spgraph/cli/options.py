@@ -167,6 +167,9 @@ QUIET = click.Option(
     help="Say nothing on standard error but errors and warnings: no progress, no notes.",
 )
 TRACE = click.Option(["--trace", "with_trace"], is_flag=True, help="Print a row per level.")
+PATH_TO = click.Option(
+    ["--path-to"], metavar="V", help="Print the vertices on the path from the source to this one."
+)
 VALIDATE = click.Option(
     ["--validate", "validated"], is_flag=True, help="Check the tree by the five rules of Graph500."
 )

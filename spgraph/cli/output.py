@@ -316,7 +316,7 @@ def said(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{said(inner)} {name}" for name, inner in value.items())
     if isinstance(value, list):
-        return names.printable(",".join(map(str, value)))
+        return names.printable(",".join(map(str, value))) or "none"
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):

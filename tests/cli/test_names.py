@@ -235,6 +235,30 @@ def test_a_graph_is_written_as_the_table_that_is_read(
         assert run("bfs", path, "--source", "Bad, X")[0] == 0
 
 
+def test_the_path_to_a_vertex(run: Run, graph: Path, table: Path) -> None:
+    words = ("sssp", graph, "--source", "Ulm", "--path-to")
+    code, out, err = run(*words, "Kiel", "--format", "json")
+    assert (code, err, json.loads(out)["summary"]["path"]) == (0, "", ["Ulm", "Bonn", "Kiel"])
+    assert run(*words, "Ulm")[1].splitlines()[-1].split() == ["path", "Ulm"]
+    code, out, _ = run("bfs", table, "--columns", "from,to", "--source", "Kiel", "--path-to", "Ulm")
+    assert code == 0 and out.splitlines()[-1].split() == ["path", "none"]
+    code, _, err = run(*words, "Kil")
+    assert code == 2 and "--path-to: there is no vertex 'Kil'; the nearest names are 'Kiel'" in err
+    code, _, err = run(*words, "Kiel", "--no-parents")
+    assert code == 2 and "--path-to: expected --parents, there is no tree to follow" in err
+
+
+def test_the_path_to_a_vertex_without_a_name(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "e.wel").write_text("0 1 0.5\n1 2 0.5\n0 2 0.1\n")
+    for command in ("sssp", "widest-path", "most-reliable-path"):
+        words = (command, tmp_path / "e.wel", "--source", 0, "--format", "json", "--path-to")
+        expected = [0, 2] if command == "sssp" else [0, 1, 2]
+        assert json.loads(run(*words, 2)[1])["summary"]["path"] == expected
+        for v in (3, -1):
+            code, _, err = run(*words, v)
+            assert code == 2 and f"--path-to: expected a vertex from 0 to 2, got {v}" in err
+
+
 def test_a_tree_and_levels_are_written_as_tables(run: Run, graph: Path, tmp_path: Path) -> None:
     tree, levels = tmp_path / "tree.csv", tmp_path / "levels.tsv"
     assert run("minimum-spanning-tree", graph, "-o", tree)[::2] == (0, "")
