@@ -88,7 +88,7 @@ def test_levels_equal_scipy(directed: bool, device: str) -> None:
 
 def test_a_scipy_matrix_needs_no_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
     """A directed matrix that lives for one call is only pushed."""
-    from spgraph.containers import views
+    from spgraph.containers.methods import views
 
     def refuse(A: Any) -> Any:
         raise AssertionError("transposed")
