@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,14 +43,16 @@ def draw(
     values: Vector | None = None,
     *,
     positions: npt.ArrayLike | None = None,
+    names: Sequence[Any] | None = None,
     title: str | None = None,
 ) -> Figure:
     """A matplotlib Figure of a graph of at most 500 vertices, coloured by the entries of a Vector.
 
     `A` is a square Matrix or anything that converts to one, `values` a Vector of size n; both on
     any device. A vertex without a finite entry in `values` is hollow; without `values` all vertices
-    have one colour. Up to 40 vertices are labelled with their ids. An edge without its opposite is
-    an arrow, a self-loop a ring.
+    have one colour. Up to 40 vertices are labelled with their ids, or with `names`: a list, an
+    array, or the `Ids` of `from_edges`. An edge without its opposite is an arrow, a self-loop a
+    ring.
 
     `positions` is an n x 2 array of x and y. Without it NetworkX (extra `networkx`) lays out each
     component, of up to 100 vertices by graph distances (Kamada and Kawai), larger ones by springs
@@ -77,25 +80,35 @@ def draw(
         values = vector("draw", "values", values)
         if values.size != n:
             raise DimensionMismatch(f"draw: values.size {values.size} != A.nrows {n}")
+    labels = None if names is None else _labels(names, n)
     require_matplotlib()  # before the layout, which may take seconds
     points = _placed(A) if positions is None else _given(positions, n)
     # in the units of the drawing, whose longer side spans -1 to 1
     radius = 0.055 if n <= NAMED else 0.32 / np.sqrt(n)
+    figure, axes = _blank(points, radius, bar=0.0 if values is None else 0.8)
+    rows, columns, _ = A.to_coo()
+    lines = _edges(axes, points, rows, columns, radius)
+    colours = _vertices(figure, axes, points, values, radius)
+    if labels is not None and n <= NAMED:
+        _names_above(axes, points, labels, radius)
+    elif n <= NAMED:
+        _ids_within(axes, points, colours)
+    hollow = 0 if values is None else n - coloured(values)[0].size
+    text = f"{counted(n, 'vertex', 'vertices')}, {counted(lines, 'edge')}"
+    headline(axes, title or text + (f"; {hollow} without a value" if hollow else ""))
+    return figure
+
+
+def _blank(points: np.ndarray, radius: float, bar: float) -> tuple[Figure, Axes]:
+    """A Figure for the points, with `bar` inches for a colour bar."""
     across, down = np.maximum(np.abs(points).max(axis=0, initial=0), 0.3)
-    bar = 0.0 if values is None else 0.8
     figure = new_figure(SIDE * down + 0.4, width=max(SIDE * across, 3.0) + 0.2 + bar)
     axes = figure.subplots()
     axes.set_aspect("equal", anchor="W")
     axes.set_axis_off()
     axes.set_xlim(-across - 1.5 * radius, across + 1.5 * radius)
     axes.set_ylim(-down - 1.5 * radius, down + 2.2 * radius)
-    rows, columns, _ = A.to_coo()
-    lines = _edges(axes, points, rows, columns, radius)
-    _vertices(figure, axes, points, values, radius)
-    hollow = 0 if values is None else n - coloured(values)[0].size
-    text = f"{counted(n, 'vertex', 'vertices')}, {counted(lines, 'edge')}"
-    headline(axes, title or text + (f"; {hollow} without a value" if hollow else ""))
-    return figure
+    return figure, axes
 
 
 def _placed(A: Matrix) -> np.ndarray:
@@ -223,7 +236,8 @@ def _edges(
 
 def _vertices(
     figure: Figure, axes: Axes, points: np.ndarray, values: Vector | None, radius: float
-) -> None:
+) -> np.ndarray:
+    """The colours of the vertices that were drawn."""
     from matplotlib.collections import EllipseCollection
     from matplotlib.colors import to_rgba
 
@@ -247,7 +261,40 @@ def _vertices(
             zorder=2,
         )
     )
-    for vertex, (x, y) in enumerate(points if n <= NAMED else ()):
+    return colours
+
+
+def _labels(names: Any, n: int) -> list[str]:
+    """A text for each vertex."""
+    labels = list(map(str, getattr(names, "names", names)))
+    if len(labels) != n:
+        raise DimensionMismatch(
+            f"draw: names: expected one for each of {n} vertices, got {len(labels)}"
+        )
+    return labels
+
+
+def _names_above(axes: Axes, points: np.ndarray, labels: list[str], radius: float) -> None:
+    """Names do not fit into the circles; edges behind them are pale."""
+    from matplotlib.patheffects import withStroke
+
+    for (x, y), label in zip(points, labels, strict=True):
+        axes.text(
+            x,
+            y + 1.1 * radius,
+            label,
+            ha="center",
+            va="bottom",
+            fontsize=9,
+            color=INK,
+            parse_math=False,  # a $ in a name is no mathematics
+            path_effects=[withStroke(linewidth=3, foreground="white")],
+            zorder=3,
+        )
+
+
+def _ids_within(axes: Axes, points: np.ndarray, colours: np.ndarray) -> None:
+    for vertex, (x, y) in enumerate(points):
         dark = colours[vertex, :3] @ (0.299, 0.587, 0.114) < 0.5
         axes.text(
             x,

@@ -268,6 +268,20 @@ def test_edges_arrows_and_rings_of_a_drawing() -> None:
     assert figure.axes[0].get_title(loc="left") == "3 vertices, 3 edges"
 
 
+def test_names_in_a_drawing() -> None:
+    A, ids = sg.from_edges((["Ulm", "$x$"], ["$x$", "Bonn"]))
+    for names in (ids, ids.names, list(ids), (name for name in ids)):
+        figure = plot.draw(A, positions=TRIANGLE, names=names)  # type: ignore[arg-type]
+        texts = figure.axes[0].texts
+        assert [text.get_text() for text in texts] == ["Ulm", "$x$", "Bonn"]
+        assert not any(text.get_parse_math() for text in texts)
+        figure.canvas.draw()
+    with pytest.raises(DimensionMismatch, match="draw: names: expected one for each of 3 .* got 2"):
+        plot.draw(A, positions=TRIANGLE, names=["a", "b"])
+    many = sg.generators.grid(1, 41)
+    assert not plot.draw(many, positions=np.ones((41, 2)), names=range(41)).axes[0].texts
+
+
 def test_colours_of_a_drawing() -> None:
     A = sg.Matrix.empty(3, 3)
     figure = plot.draw(A, sg.Vector.from_coo([0, 2], [7, -1], size=3), positions=TRIANGLE)
