@@ -171,7 +171,7 @@ def write_result(
         elif isinstance(value, sg.Matrix) or len(parts) == 1:
             write_to(stream, target.suffix, value, ids)
         else:
-            arrays: dict[str, Any] = {name: _dense(part) for name, part in parts.items()}
+            arrays: dict[str, Any] = {name: _dense(name, part) for name, part in parts.items()}
             reached = np.zeros(value.size, bool)
             reached[value.to_coo()[0]] = True
             np.savez(stream, reached=reached, **arrays, **arrays_of(ids))
@@ -181,8 +181,15 @@ def write_result(
         note(f"{target.name}: .mtx has no place for names: it numbers vertices; .npz keeps both")
 
 
-def _dense(v: sg.Vector) -> np.ndarray:
-    return v.to_numpy(fill=np.nan if v.dtype.kind == "f" else -1)
+def _dense(name: str, v: sg.Vector) -> np.ndarray:
+    """The values of all vertices; FormatError for those of uint64 that no array has beside -1."""
+    try:
+        return v.to_numpy(fill=np.nan if v.dtype.kind == "f" else -1)
+    except ValueError as error:
+        raise FormatError(
+            f"-o: expected a {name} that float64 holds beside the -1 of vertices that are not "
+            f"reached, got up to {v._value_range()[1]}; a .csv or .tsv holds both"
+        ) from error
 
 
 def _write_rows(stream: IO[bytes], rows: Columns, delimiter: str) -> None:

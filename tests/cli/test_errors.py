@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import spgraph as sg
@@ -186,3 +187,17 @@ def test_a_process_that_fails_prints_one_object() -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert json.loads(done.stderr)["error"]["kind"] == "FileNotFoundError"
+
+
+def test_values_that_no_array_has_beside_none(tmp_path: Path, told: Told) -> None:
+    """Vertex 2 is not reached; the width of 1 is beyond float64's integers."""
+    width = np.array([2**64 - 1], np.uint64)
+    A = sg.Matrix.from_coo([0], [1], width, nrows=3, ncols=3)
+    sg.write(tmp_path / "g.npz", A)
+    words = ["widest-path", tmp_path / "g.npz", "--source", 0, "--format", "json", "-q", "-o"]
+    code, lines = told(*words, tmp_path / "out.npz")
+    message = lines[-1]["error"]["message"]
+    assert code == 2 and "got up to 18446744073709551615; a .csv or .tsv holds both" in message
+    assert not (tmp_path / "out.npz").exists()
+    assert told(*words, tmp_path / "out.csv") == (0, [])
+    assert "18446744073709551615" in (tmp_path / "out.csv").read_text()
