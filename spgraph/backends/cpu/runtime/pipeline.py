@@ -349,7 +349,7 @@ def _library(kind: type[CPUCodeLibrary], state: Any) -> CPUCodeLibrary:
     return library
 
 
-class _Library(JITCodeLibrary):
+class Library(JITCodeLibrary):
     """A function that is optimised by itself first: as a part of a kernel it is not always as fast
     without that.
     """
@@ -363,7 +363,7 @@ class _Library(JITCodeLibrary):
                 manager.run(function, builder)
 
 
-class _InnerLibrary(_Library):
+class _InnerLibrary(Library):
     """Intermediate code, to be linked into that of kernels."""
 
     def finalize(self) -> None:
@@ -375,7 +375,7 @@ class _InnerLibrary(_Library):
         self._finalized = True
 
 
-class _KernelLibrary(_Library):
+class _KernelLibrary(Library):
     """A kernel with all that it calls."""
 
     def _optimize_final_module(self) -> None:

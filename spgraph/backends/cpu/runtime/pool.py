@@ -25,7 +25,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
-from types import ModuleType
 from typing import NamedTuple
 
 import numba
@@ -33,7 +32,7 @@ import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 
 from spgraph import interrupts
-from spgraph.backends.cpu.runtime import jit, teams
+from spgraph.backends.cpu.runtime import teams, words
 from spgraph.errors import BackendUnavailable
 from spgraph.processors import usable
 
@@ -94,7 +93,6 @@ class Team(NamedTuple):
     most: int  # threads of a launch: the workers and the one that launches
     workers: list[threading.Thread]
     end: Callable[[int, int], int]
-    kernels: ModuleType  # keeps the machine code
 
 
 def launch(kernel: Callable[..., object], threads: int, *arguments: object) -> None:
@@ -190,9 +188,9 @@ def _new_callers(run: int, control: int) -> Callers:
 
 def _raise_from_handler(memory: np.ndarray) -> None:
     """Raise the exception that a signal handler raised during a kernel, if any."""
-    words = memory[teams.TYPE // 8 :][:3]
-    kind, value, trace = words.tolist()
-    words[:] = 0
+    kept = memory[teams.TYPE // 8 :][:3]
+    kind, value, trace = kept.tolist()
+    kept[:] = 0
     if kind:
         ctypes.pythonapi.PyErr_Restore(*map(ctypes.c_void_p, (kind, value, trace)))
 
@@ -210,10 +208,8 @@ def _team() -> Team:
 
 
 def _new_team(workers: int) -> Team:
-    compiled = jit.module("pool", "")
-    addresses = np.zeros(4, np.int64)
-    compiled.addresses(addresses, 0)
-    run, wait_at_barrier, serve, end = addresses.tolist()
+    names = ("run", "wait_at_barrier", "serve", "end")
+    run, wait_at_barrier, serve, end = (words.address("pool", name) for name in names)
     memory = _words((teams.RECORDS + (workers + 1) * teams.RECORD) // 8)
     control = memory.ctypes.data
     for thread in range(workers + 1):
@@ -224,7 +220,7 @@ def _new_team(workers: int) -> Team:
         record[teams.THREAD // 8] = thread
     callers = _new_callers(run, control)
     # without the GIL: the threads of Python that call them let others run
-    team = Team(memory, callers, workers + 1, [], _END(end), compiled)
+    team = Team(memory, callers, workers + 1, [], _END(end))
     for thread in range(1, workers + 1):
         given = (_SERVE(serve), control + teams.RECORDS + thread * teams.RECORD, memory)
         name = f"spgraph-{thread}"

@@ -12,9 +12,6 @@ KeyboardInterrupt at its next call of `barrier` or `poll`; no thread waits for o
 
 from __future__ import annotations
 
-import platform
-import sys
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -54,155 +51,22 @@ STOPPED = 1 << 30
 _WORD = ir.IntType(64)
 _CODE = ir.IntType(32)
 
-# number of the system call on Linux; elsewhere waiting threads sleep for short times
-FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}.get(platform.machine(), 0)
-FUTEX = FUTEX if sys.platform == "linux" else 0
-_WAIT, _WAKE = 128, 129  # private to the process
 
-
-def _pointer(
+def pointer(
     builder: ir.IRBuilder, address: ir.Value, offset: int = 0, kind: ir.Type = _WORD
 ) -> ir.Value:
+    """An address, and so many bytes more, as a pointer."""
     if offset:
         address = builder.add(address, _WORD(offset))
     return builder.inttoptr(address, kind.as_pointer())
 
 
-def _function(
+def outer_function(
     module: ir.Module, name: str, result: ir.Type, *arguments: ir.Type, variadic: bool = False
 ) -> ir.Function:
     """A function of the system or of Python, by the name of its symbol."""
     kind = ir.FunctionType(result, arguments, var_arg=variadic)
     return cgutils.get_or_insert_function(module, kind, name)
-
-
-# --- words at addresses, for kernels/pool.py ------------------------------------------------------
-
-
-@intrinsic
-def load(typing_context, address):  # type: ignore[no-untyped-def]
-    """The word at an address, ordered before what follows."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load_atomic(_pointer(builder, arguments[0]), "seq_cst", 8)
-
-    return types.int64(types.int64), codegen
-
-
-@intrinsic
-def store(typing_context, address, value):  # type: ignore[no-untyped-def]
-    """Write a word, ordered with all other such stores and loads."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        builder.store_atomic(arguments[1], _pointer(builder, arguments[0]), "seq_cst", 8)
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64), codegen
-
-
-@intrinsic
-def add(typing_context, address, value):  # type: ignore[no-untyped-def]
-    """Add to a word; returns the old value."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.atomic_rmw("add", _pointer(builder, arguments[0]), arguments[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def exchange(typing_context, address, value):  # type: ignore[no-untyped-def]
-    """Write a word; returns the old value."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.atomic_rmw("xchg", _pointer(builder, arguments[0]), arguments[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def replace(typing_context, address, expected, desired):  # type: ignore[no-untyped-def]
-    """If the word is `expected`, write `desired` and return True."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        pair = builder.cmpxchg(
-            _pointer(builder, arguments[0]), arguments[1], arguments[2], "seq_cst", "seq_cst"
-        )
-        return builder.extract_value(pair, 1)
-
-    return types.boolean(types.int64, types.int64, types.int64), codegen
-
-
-@intrinsic
-def sleep_while(typing_context, address, value, limit):  # type: ignore[no-untyped-def]
-    """Sleep until woken, at most `limit` nanoseconds, if the low 32 bits of the word at `address`
-    equal those of `value`. May return at any time.
-    """
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        address, value, limit = arguments
-        module = builder.module
-        if not FUTEX:
-            name, unit = ("Sleep", 1_000_000) if sys.platform == "win32" else ("usleep", 1000)
-            sleep = _function(module, name, _CODE, _CODE)
-            builder.call(sleep, [builder.trunc(builder.udiv(limit, _WORD(unit)), _CODE)])
-            return context.get_dummy_value()
-        second = _WORD(1_000_000_000)
-        time = cgutils.alloca_once(builder, ir.ArrayType(_WORD, 2))
-        pair = ir.Constant(time.type.pointee, ir.Undefined)
-        pair = builder.insert_value(pair, builder.udiv(limit, second), 0)
-        pair = builder.insert_value(pair, builder.urem(limit, second), 1)
-        builder.store(pair, time)
-        _system_call(builder, address, _WAIT, value, builder.ptrtoint(time, _WORD))
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), codegen
-
-
-@intrinsic
-def wake(typing_context, address):  # type: ignore[no-untyped-def]
-    """Wake all threads that sleep at an address."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        if FUTEX:
-            _system_call(builder, arguments[0], _WAKE, _WORD(2**31 - 1), _WORD(0))
-        return context.get_dummy_value()
-
-    return types.none(types.int64), codegen
-
-
-def _system_call(
-    builder: ir.IRBuilder, address: ir.Value, operation: int, value: ir.Value, time: ir.Value
-) -> None:
-    call = _function(builder.module, "syscall", _WORD, _WORD, variadic=True)
-    zero = _WORD(0)
-    builder.call(call, [_WORD(FUTEX), address, _WORD(operation), value, time, zero, zero])
-
-
-@intrinsic
-def call(typing_context, function, data, thread, sync, raised):  # type: ignore[no-untyped-def]
-    """Call a function that `on_all_threads` made; returns its status and stores its exception at
-    `raised`.
-    """
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        kind = ir.FunctionType(_CODE, [_WORD] * 4)
-        function = builder.inttoptr(arguments[0], kind.as_pointer())
-        return builder.sext(builder.call(function, arguments[1:]), _WORD)
-
-    return types.int64(*[types.int64] * 5), codegen
-
-
-@intrinsic
-def check_signals(typing_context, sync):  # type: ignore[no-untyped-def]
-    """Run Python's signal handlers; True if one raised an exception, which the caller's record then
-    holds. Does nothing except on the main thread.
-    """
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.call(_checker(builder.module), arguments)
-
-    return types.boolean(types.int64), codegen
 
 
 # --- what kernels call ----------------------------------------------------------------------------
@@ -252,7 +116,7 @@ def on_all_threads(typing_context, threads, sync):  # type: ignore[no-untyped-de
         for k, value in enumerate(given):
             builder.store(value, cgutils.gep_inbounds(builder, kept, 0, k))
         raised = cgutils.alloca_once_value(builder, _WORD(0))
-        run = builder.load(_pointer(builder, arguments[1], RUN))
+        run = builder.load(pointer(builder, arguments[1], RUN))
         run = builder.inttoptr(run, ir.FunctionType(_WORD, [_WORD] * 5).as_pointer())
         part = _part(kernel, kept.type, builder.module)
         status = builder.call(
@@ -277,25 +141,6 @@ def on_all_threads(typing_context, threads, sync):  # type: ignore[no-untyped-de
     return types.none(types.int64, types.int64), codegen
 
 
-@intrinsic(prefer_literal=True)
-def own_address(typing_context, words):  # type: ignore[no-untyped-def]
-    """The address of a C function of `words` arguments that calls the enclosing function."""
-
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        callee = builder.function
-        kind = ir.FunctionType(_WORD, [_WORD] * words.literal_value)
-        function = ir.Function(builder.module, kind, f"{callee.name}.from_c")
-        function.linkage = "internal"
-        inside = ir.IRBuilder(function.append_basic_block())
-        result = cgutils.alloca_once(inside, _WORD)
-        exception = cgutils.alloca_once(inside, callee.args[1].type.pointee)
-        inside.call(callee, [result, exception, *function.args])
-        inside.ret(inside.load(result))
-        return builder.ptrtoint(function, _WORD)
-
-    return types.int64(words), codegen
-
-
 def _part(kernel: ir.Function, kept: ir.PointerType, module: ir.Module) -> ir.Function:
     """A function (address of the arguments, thread, sync, address for an exception) -> status: one
     thread's call of a kernel.
@@ -312,7 +157,7 @@ def _part(kernel: ir.Function, kept: ir.PointerType, module: ir.Module) -> ir.Fu
     exception = cgutils.alloca_once(builder, kernel.args[1].type.pointee)
     builder.store(ir.Constant(exception.type.pointee, None), exception)
     code = builder.call(kernel, [result, exception, *rest])
-    builder.store(builder.ptrtoint(builder.load(exception), _WORD), _pointer(builder, raised))
+    builder.store(builder.ptrtoint(builder.load(exception), _WORD), pointer(builder, raised))
     builder.ret(code)
     return function
 
@@ -338,25 +183,26 @@ def _helper(
     return function, ir.IRBuilder(function.append_basic_block())
 
 
-def _checker(module: ir.Module) -> ir.Function:
+def checker(module: ir.Module) -> ir.Function:
+    """`check_signals` of instructions.py, which also `poll` calls."""
     function, builder = _helper(module, "check_signals", 1)
     if builder is None:
         return function
     (sync,) = function.args
-    caller = builder.load(_pointer(builder, sync, CALLER))
-    pointer = ir.IntType(8).as_pointer()
-    builder.store(_WORD(1), _pointer(builder, caller, CHECKING))
-    state = builder.call(_function(module, "PyGILState_Ensure", _CODE), [])
-    failed = builder.call(_function(module, "PyErr_CheckSignals", _CODE), [])
+    caller = builder.load(pointer(builder, sync, CALLER))
+    opaque = ir.IntType(8).as_pointer()
+    builder.store(_WORD(1), pointer(builder, caller, CHECKING))
+    state = builder.call(outer_function(module, "PyGILState_Ensure", _CODE), [])
+    failed = builder.call(outer_function(module, "PyErr_CheckSignals", _CODE), [])
     failed = builder.icmp_signed("!=", failed, _CODE(0))
     with builder.if_then(failed, likely=False):
-        places = [_pointer(builder, caller, word, pointer) for word in (TYPE, VALUE, TRACE)]
-        fetch = _function(module, "PyErr_Fetch", ir.VoidType(), *[pointer.as_pointer()] * 3)
+        places = [pointer(builder, caller, word, opaque) for word in (TYPE, VALUE, TRACE)]
+        fetch = outer_function(module, "PyErr_Fetch", ir.VoidType(), *[opaque.as_pointer()] * 3)
         builder.call(fetch, places)
-    builder.call(_function(module, "PyGILState_Release", ir.VoidType(), _CODE), [state])
-    builder.store(_WORD(0), _pointer(builder, caller, CHECKING))
+    builder.call(outer_function(module, "PyGILState_Release", ir.VoidType(), _CODE), [state])
+    builder.store(_WORD(0), pointer(builder, caller, CHECKING))
     again = builder.add(nanoseconds_now(builder), _WORD(INTERVAL))
-    builder.store(again, _pointer(builder, sync, NEXT))
+    builder.store(again, pointer(builder, sync, NEXT))
     builder.ret(failed)
     return function
 
@@ -366,15 +212,15 @@ def _poller(module: ir.Module) -> ir.Function:
     if builder is None:
         return function
     (sync,) = function.args
-    stop = builder.load_atomic(_pointer(builder, sync, STOP), "acquire", 8)
+    stop = builder.load_atomic(pointer(builder, sync, STOP), "acquire", 8)
     with builder.if_then(builder.icmp_signed("!=", stop, _WORD(0)), likely=False):
         builder.ret(ir.IntType(1)(1))
-    due = builder.load(_pointer(builder, sync, NEXT))
+    due = builder.load(pointer(builder, sync, NEXT))
     with builder.if_then(builder.icmp_signed("==", due, _WORD(NEVER))):
         builder.ret(ir.IntType(1)(0))
     with builder.if_then(builder.icmp_signed("<", nanoseconds_now(builder), due), likely=True):
         builder.ret(ir.IntType(1)(0))
-    builder.ret(builder.call(_checker(module), [sync]))
+    builder.ret(builder.call(checker(module), [sync]))
     return function
 
 
@@ -385,7 +231,7 @@ def _barrier(module: ir.Module) -> ir.Function:
     sync, threads = function.args
     with builder.if_then(builder.icmp_signed("==", threads, _WORD(1))):
         builder.ret(builder.call(_poller(module), [sync]))
-    wait_at_barrier = builder.load(_pointer(builder, sync, WAIT_AT_BARRIER))
+    wait_at_barrier = builder.load(pointer(builder, sync, WAIT_AT_BARRIER))
     wait_at_barrier = builder.inttoptr(
         wait_at_barrier, ir.FunctionType(_WORD, [_WORD]).as_pointer()
     )

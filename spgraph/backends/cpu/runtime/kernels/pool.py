@@ -1,6 +1,6 @@
-# The waiting of threads: for work, at barriers, and for the end of a launch. Compiled once, as one
-# kernel that gives the addresses of C functions: kernels call `run` and `wait_at_barrier`, the
-# workers `serve`. All arguments are addresses of words: see teams.py.
+# The waiting of threads: for work, at barriers, and for the end of a launch. Compiled once, by
+# words.py: kernels call `run` and `wait_at_barrier`, the workers `serve`. All arguments are
+# addresses of words: see teams.py.
 #
 # A waiting thread spins for a short time, then sleeps until it is woken: the thread that it waits
 # for may need its processor.
@@ -11,9 +11,20 @@
 # counter. In a kernel whose threads meet at a barrier all of them have come by then. Each part is
 # claimed by one atomic instruction, by its worker or by thread 0, so that a worker that finds its
 # part taken never looks at the arguments of the launch, which may have ended.
-#
-# No preamble but the header.
 
+from spgraph.backends.cpu.runtime.instructions import (
+    FUTEX,
+    add,
+    call,
+    check_signals,
+    exchange,
+    load,
+    nanoseconds,
+    replace,
+    sleep_while,
+    store,
+    wake,
+)
 from spgraph.backends.cpu.runtime.teams import (
     ARRIVED,
     ASLEEP,
@@ -28,7 +39,6 @@ from spgraph.backends.cpu.runtime.teams import (
     EXCEPTION,
     FAILED,
     FUNCTION,
-    FUTEX,
     INTERVAL,
     LOCK,
     NEVER,
@@ -43,32 +53,21 @@ from spgraph.backends.cpu.runtime.teams import (
     THREAD,
     THREADS,
     WORK,
-    add,
-    call,
-    check_signals,
-    exchange,
-    load,
-    own_address,
-    replace,
-    sleep_while,
-    store,
-    wake,
-)  # fmt: skip
+)
 
 # nanoseconds that a thread spins before it sleeps
 SPIN = 5_000
 # the longest sleep, in nanoseconds, without futexes, where threads cannot be woken
 NAP = 5_000_000
+HOUR = 3600_000_000_000
 
 
-@inner
 def signalled(sync):
     """Whether a signal handler raised an exception; checks for signals every 50 ms."""
     due = load(sync + NEXT)
     return due != NEVER and nanoseconds() >= due and check_signals(sync)
 
 
-@inner
 def spin_while(word, value):
     """Spin while the word has this value; True if it still has it after SPIN nanoseconds."""
     end = nanoseconds() + SPIN
@@ -78,15 +77,13 @@ def spin_while(word, value):
     return False
 
 
-@inner
 def limit_of(sync, sleeps):
     """How many nanoseconds to sleep, after having slept `sleeps` times."""
     if not FUTEX:
-        return min(NAP, np.int64(10_000) << min(sleeps, 20))
-    return INTERVAL if load(sync + NEXT) != NEVER else 3600 * 10**9
+        return min(NAP, 10_000 << min(sleeps, 20))
+    return INTERVAL if load(sync + NEXT) != NEVER else HOUR
 
 
-@inner
 def stop_all(control):
     """Make all threads leave the kernel, also those that wait at a barrier."""
     for thread in range(load(control + THREADS)):
@@ -95,7 +92,6 @@ def stop_all(control):
     wake(control + ROUND)
 
 
-@inner
 def fail(control, code, exception):
     """Record that a thread left the kernel with an error, unless another one did so before."""
     if replace(control + FAILED, 0, 1):
@@ -104,22 +100,16 @@ def fail(control, code, exception):
         stop_all(control)
 
 
-@inner
 def do_part(control, sync, thread):
     """Call the kernel as thread number `thread`."""
-    function, data = load(control + FUNCTION), load(control + DATA)
-    code = call(function, data, thread, sync, sync + RAISED)
+    data = load(control + DATA)
+    code = call(load(control + FUNCTION), data, thread, sync, sync + RAISED)
     if code > 0:
         fail(control, code, load(sync + RAISED))
 
 
-@inner
 def wait_at_barrier(sync):
-    """The barrier: returns 0 when all threads have arrived, 1 if the launch must stop. Called with
-    0, it returns its address.
-    """
-    if sync == 0:
-        return own_address(1)
+    """The barrier: returns 0 when all threads have arrived, 1 if the launch must stop."""
     control = load(sync + CONTROL)
     round_ = load(control + ROUND)
     if load(sync + STOP) != 0:  # else ROUND changes if it is set from now on
@@ -129,23 +119,22 @@ def wait_at_barrier(sync):
         add(control + ROUND, 1)
         if load(control + ASLEEP_AT_ROUND) != 0:
             wake(control + ROUND)
-        return load(sync + STOP) | np.int64(signalled(sync))
+        return load(sync + STOP) | signalled(sync)
     if spin_while(control + ROUND, round_):
         add(control + ASLEEP_AT_ROUND, 1)
-        sleeps = np.int64(0)
+        sleeps = 0
         while load(control + ROUND) == round_:
             sleep_while(control + ROUND, round_, limit_of(sync, sleeps))
             sleeps += 1
             if signalled(sync):
                 return 1
         add(control + ASLEEP_AT_ROUND, -1)
-    return load(sync + STOP) | np.int64(signalled(sync))
+    return load(sync + STOP) | signalled(sync)
 
 
-@inner
 def lock(control, sync):
     """Take the lock of the team; False if a signal handler raised an exception first."""
-    sleeps = np.int64(0)
+    sleeps = 0
     if replace(control + LOCK, 0, 1):
         return True
     while exchange(control + LOCK, 2) != 0:  # 2: a thread may be sleeping
@@ -156,13 +145,11 @@ def lock(control, sync):
     return True
 
 
-@inner
 def unlock(control):
     if exchange(control + LOCK, 0) == 2:
         wake(control + LOCK)
 
 
-@inner
 def do_the_rest(control, sync, threads):
     """Do the parts of the workers that have not come, on thread 0; returns how many have come."""
     come = threads - 1
@@ -175,7 +162,6 @@ def do_the_rest(control, sync, threads):
     return come
 
 
-@inner
 def wait_for_others(control, sync, others):
     """Wait until so many other threads have left the kernel; True if a signal handler raised an
     exception meanwhile.
@@ -186,7 +172,7 @@ def wait_for_others(control, sync, others):
         done = load(control + DONE)
     if done == others:
         return raised
-    sleeps = np.int64(0)
+    sleeps = 0
     store(control + ASLEEP_AT_DONE, 1)
     while True:
         done = load(control + DONE)
@@ -199,13 +185,10 @@ def wait_for_others(control, sync, others):
             stop_all(control)
 
 
-@inner
 def run(caller, function, data, threads, raised):
     """Call `function` on all threads; returns the status of the first that failed, and stores its
-    exception at `raised`. Called with zeros, it returns its address.
+    exception at `raised`.
     """
-    if caller == 0:
-        return own_address(5)
     control = load(caller + CONTROL)
     if not lock(control, caller):
         return STOPPED
@@ -234,18 +217,15 @@ def run(caller, function, data, threads, raised):
     return STOPPED if stopped else code
 
 
-@inner
 def serve(sync):
     """The loop of a worker: does its part of each launch to which it comes in time, until it must
-    end. Called with 0, it returns its address.
+    end.
     """
-    if sync == 0:
-        return own_address(1)
     control = load(sync + CONTROL)
     while True:
         if spin_while(sync + WORK, 0):
             store(sync + ASLEEP, 1)
-            sleeps = np.int64(0)
+            sleeps = 0
             while load(sync + WORK) == 0:
                 sleep_while(sync + WORK, 0, limit_of(sync, sleeps))
                 sleeps += 1
@@ -260,25 +240,11 @@ def serve(sync):
             wake(control + DONE)
 
 
-@inner
 def end(control, threads):
-    """End the workers; a running kernel stops. Called with zeros, it returns its address."""
-    if control == 0:
-        return own_address(2)
+    """End the workers; a running kernel stops."""
     stop_all(control)
     for thread in range(threads):
         word = control + RECORDS + thread * RECORD + WORK
         add(word, ENDED)
         wake(word)
     return 0
-
-
-@kernel
-def addresses(found, zero):
-    """Write the addresses of `run`, `wait_at_barrier`, `serve` and `end`. `zero` is no constant, by
-    which Numba would compile functions that do nothing else.
-    """
-    found[0] = run(zero, zero, zero, zero, zero)
-    found[1] = wait_at_barrier(zero)
-    found[2] = serve(zero)
-    found[3] = end(zero, zero)
