@@ -347,7 +347,10 @@ os.environ["HOME"] = {str(home)!r}
 cache.folder.cache_clear()
 jit.module.cache_clear()
 del module, stats
-""".replace("import cache", "import cache, jit")
+""".replace(
+            "import operations",
+            "import operations\nfrom spgraph.backends.cpu.products import products",
+        ).replace("import cache", "import cache, jit")
         printed, told = run(program + PROGRAM, SPGRAPH_CACHE_DIR=str(other), XDG_CACHE_HOME="")
         assert printed[3] == RIGHT and printed[-1] == (str(kept) if cache_exists else "None")
         assert told.count("RuntimeWarning") == 1 and "SPGRAPH_CACHE_DIR" in told
