@@ -26,6 +26,9 @@ FIRST_USES = [
         "4",
     ),
     ("pyarrow.csv", "sg.from_edges(([0, 1], [1, 2])).matrix.nvals", "2"),
+    ("scipy.sparse._csr", "sg.read(path).nvals", "2"),
+    ("scipy.sparse._csr", "A.to_scipy().nnz", "4"),
+    ("scipy.sparse._csr", "sg.Vector.arange(3).tocoo().nnz", "3"),
     ("scipy.io._fast_matrix_market", "sg.read(matrix).nvals", "2"),
     ("scipy.spatial._kdtree", "sg.generators.random_geometric(9, 2.0, seed=1).nvals", "72"),
     (

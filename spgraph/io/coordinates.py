@@ -6,11 +6,11 @@ import dataclasses
 from typing import Literal
 
 import numpy as np
-import scipy.sparse
 
 from spgraph import checks
 from spgraph.build import combined_rows, relabelled, sort_of
 from spgraph.containers import Matrix, memory
+from spgraph.containers.interchange.libraries import scipy_sparse
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import FormatError
 from spgraph.semirings import binary
@@ -132,7 +132,7 @@ def assemble(
         indptr, indices, stored, repeats = sort(rows, columns, values, nrows, ncols)
     else:
         data = np.ones(rows.size, bool) if values is None else values
-        coo = scipy.sparse.coo_array((data, (rows, columns)), shape=(nrows, ncols))
+        coo = scipy_sparse().coo_array((data, (rows, columns)), shape=(nrows, ncols))
         coo.has_canonical_format = True  # or tocsr would sum duplicates
         S = coo.tocsr()
         S.has_sorted_indices = False

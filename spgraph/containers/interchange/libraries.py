@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
+from types import ModuleType
 
 from spgraph import late_imports
 
@@ -22,3 +24,11 @@ def importing(name: str, install: str) -> Iterator[None]:
                 f"pip install {install}",
                 name=error.name,
             ) from error
+
+
+@functools.cache
+def scipy_sparse() -> ModuleType:
+    """scipy.sparse: half of the time of `import spgraph`, if that imported it."""
+    with late_imports.whole():
+        import scipy.sparse
+    return scipy.sparse

@@ -8,6 +8,7 @@ import numpy as np
 
 from spgraph import late_imports
 from spgraph.containers.annotations import DType, Scalar, SparseArray
+from spgraph.containers.interchange.libraries import scipy_sparse
 from spgraph.containers.memory import copying
 from spgraph.containers.methods.parts import MatrixParts, VectorParts
 from spgraph.containers.sparray.lines import plain
@@ -292,11 +293,9 @@ class MatrixConversions(MatrixParts):
         [3, 0, 5]
         """
         flags("to_scipy", copy=copy)
-        import scipy.sparse
-
         A = self.to("cpu")
         arrays = A._arrays_of_csr("to_scipy", copy and A is self)
-        return scipy.sparse.csr_array(arrays, shape=A.shape)
+        return scipy_sparse().csr_array(arrays, shape=A.shape)
 
     def to_cupyx(self, *, copy: bool = True) -> Any:
         """A cupyx.scipy.sparse.csr_matrix of the same entries; integer values become float64, the

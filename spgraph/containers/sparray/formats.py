@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from spgraph.containers.annotations import Dense
+from spgraph.containers.interchange.libraries import scipy_sparse
 from spgraph.containers.methods.parts import MatrixParts, Parts, VectorParts
 from spgraph.containers.sparray.lines import plain
 from spgraph.containers.storage.arrays import on_device
@@ -90,11 +91,9 @@ class VectorFormats(Formats, VectorParts):
                 "tocoo: CuPy has no sparse arrays of one dimension; .to('cpu') moves the Vector, "
                 ".toarray() makes an array"
             )
-        import scipy.sparse
-
         v = plain(self).to_sparse()
         values, indices = (a.copy() if copy else a for a in (v._values, v._indices))
-        return scipy.sparse.coo_array((values, (indices,)), shape=self.shape)
+        return scipy_sparse().coo_array((values, (indices,)), shape=self.shape)
 
     def tocsr(self, copy: bool = True) -> Any:
         """As `tocoo`, with `copy` as there, a scipy.sparse.csr_array of one dimension.

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import IO
 
 import numpy as np
-import scipy.sparse
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
+from spgraph.containers.interchange.libraries import scipy_sparse
 from spgraph.containers.storage.arrays import INT64_MAX, index_dtype
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch, FormatError
@@ -198,7 +198,7 @@ def _bsr(archive: Archive, shape: tuple[int, int]) -> Triple:
     indptr, indices = _compressed(archive, shape[0] // height, shape[1] // width)
     if len(data) != indices.size:
         raise ValueError(f"data: expected {indices.size} blocks, got {len(data)}")
-    S = scipy.sparse.bsr_array((data, indices, indptr), shape=shape).tocoo()
+    S = scipy_sparse().bsr_array((data, indices, indptr), shape=shape).tocoo()
     return S.row, S.col, S.data
 
 
