@@ -61,9 +61,10 @@ def assign_matrix(
             return w
         V = _iso_region(array_module(w._indices), shape, value, None, None)
     T, combined = _placed(w, V, rows, cols, accum, function)
+    borrowed = T._transient
     if function is None or combined:
         T = fitted("assign", T, w.dtype, mask)
-    if T._transient:  # w may take over its arrays, which are somebody else's
+    if borrowed:  # w may take over its arrays, which are somebody else's
         T = T.dup()
     if combined or (function is None and _partial(rows, cols) and V.nvals == shape[0] * shape[1]):
         # positions outside of the region keep their entries: a union that prefers T

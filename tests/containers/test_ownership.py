@@ -197,6 +197,9 @@ def test_a_call_keeps_nothing_of_a_scipy_array() -> None:
         sg.sssp(S, 0).distance,
         sg.pagerank(S),
         sg.minimum_spanning_tree(S + S.T),
+        *(sg.assign(Matrix.empty(4, 4, kind), S) for kind in ("float64", "float32")),
+        sg.assign(Matrix.empty(4, 4, "float32"), S, mask=A.S, replace=True),
+        Matrix.from_dense([[2.0]]).multiply(S),
     ]
     names = "_indptr", "_indices", "_values", "_bits"
     theirs = S.indptr, S.indices, S.data
@@ -207,7 +210,7 @@ def test_a_call_keeps_nothing_of_a_scipy_array() -> None:
         if ours is not None and any(np.shares_memory(ours, array) for array in theirs)
     ]
     assert not keeping
-    assert len(results) == 24
+    assert len(results) == 28
 
 
 def test_a_graph_that_one_call_reads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -321,7 +321,9 @@ def _by_sparse(u: Any, other: Any) -> Any:
         return u._with_values(lambda x: x * scalar)
     if u.shape in ((1,), (1, 1)):
         total = u.sum(dtype=u.dtype)
-        return other._with_values(lambda x: x * total)
+        scaled = other._with_values(lambda x: x * total)
+        # it shares the index arrays of a Matrix, here perhaps those of somebody's sparse array
+        return scaled if other.ndim == 1 else scaled.dup()
     A, B = (each if each.ndim == 2 else as_row(each) for each in (u, other))
     if A.nrows == 1 == B.ncols or A.ncols == 1 == B.nrows:  # each of one with each of the other
         product = (B if A.nrows == 1 else A).dot(A if A.nrows == 1 else B)
