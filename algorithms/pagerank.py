@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..containers import Matrix, MatrixLike, Vector
-from ..containers.storage.numbers import flags
+from ..containers.storage.numbers import flags, is_real
 from ..iterations.power_iteration import Hop, Step, check_limits, started
 from ..iterations.ranks import (
     check_inverse,
@@ -18,6 +18,8 @@ from ..iterations.ranks import (
     inverse_out_strength,
     scaled,
 )
+from ..operations import apply
+from ..semirings import binary
 
 # what a tolerance has to exceed for contributions in single precision to be exact enough
 SINGLE = 1e-6
@@ -66,7 +68,7 @@ def pagerank(
     flags("pagerank", weighted=weighted)
     A = checked_graph("pagerank", A, weighted)
     check_limits("pagerank", tol, max_iter)
-    if not 0 < damping < 1:
+    if not is_real(damping) or not 0 < damping < 1:
         raise ValueError(f"pagerank: damping: expected a number in (0, 1), got {damping!r}")
     n, scale = A.nrows, inverse_out_strength(A, weighted)
     check_inverse("pagerank", A, scale, weighted)
@@ -93,4 +95,6 @@ def _distribution(personalization: Vector | Sequence[float] | np.ndarray, A: Mat
             "pagerank: personalization: expected finite numbers >= 0, one of them above 0, "
             f"got numbers from {low:g} to {high:g}"
         )
+    if float(high) * v.size == float("inf"):  # their sum might be
+        v = apply(v, binary.truediv, right=high)
     return scaled(v, 1)

@@ -120,7 +120,7 @@ def started(
     be the number that all vertices begin with; then the other arguments are not checked.
     """
     ring = _checked(x, step, norm, tol, max_iter) if isinstance(x, Vector) else _typed(step)
-    A, max_iter = step.hops[0].A, int(max_iter)  # of a small type products would overflow
+    A, max_iter = step.hops[0].A, min(int(max_iter), 2**63 - 1)  # of int8 products would overflow
     fused = getattr(backend(A.device), "power", None)
     if A.nrows == 0 or max_iter == 0:
         empty = A.nrows == 0

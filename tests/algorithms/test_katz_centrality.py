@@ -43,6 +43,26 @@ def test_bad_alpha_and_beta() -> None:
     for alpha in (-0.1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="katz_centrality: alpha: expected a finite number"):
             katz_centrality(A, alpha=alpha)
+    for alpha in ("0.1", None, [0.1], np.array([0.1])):
+        with pytest.raises(ValueError, match="alpha: expected a finite number >= 0, got "):
+            katz_centrality(A, alpha=alpha)
+    for wrong in ("x", None, 1j):
+        with pytest.raises(
+            TypeError, match="katz_centrality: beta: expected a number, or a Vector"
+        ):
+            katz_centrality(A, beta=wrong)
+    with pytest.raises(ValueError, match="beta: expected a number that float64 holds"):
+        katz_centrality(A, beta=10**400)
+    # the squares of the greatest sum up to infinity, those of the least to 0: the ranks were zeros
+    beyond = (1e200, -1e200, 1e-200, 5e-324, float("inf"), float("nan"))
+    for beta in (*beyond, *([one, *[1e-200] * 63] for one in beyond)):
+        for tol in (1e-6, None):
+            with pytest.raises(ValueError, match="katz_centrality: beta: expected finite numbers"):
+                katz_centrality(A, beta=beta, tol=tol)
+    for beta in (1e140, -1e-140, 3, np.float32(3), np.array(3)):
+        expected = katz_centrality(A, tol=None, max_iter=50)
+        found = katz_centrality(A, beta=beta, tol=None, max_iter=50)
+        assert expected.isclose(abs(found), rtol=1e-12)
     with pytest.raises(ValueError, match="katz_centrality: beta.size 3 != A.nrows 64"):
         katz_centrality(A, beta=np.ones(3))
     with pytest.raises(ConvergenceError):

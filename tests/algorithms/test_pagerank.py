@@ -157,6 +157,9 @@ def test_it_does_not_come_to_rest(device: str) -> None:
         ({"damping": 0}, ValueError, r"pagerank: damping: expected a number in \(0, 1\), got 0"),
         ({"damping": 1.0}, ValueError, "got 1.0"),
         ({"damping": float("nan")}, ValueError, "got nan"),
+        ({"damping": "0.85"}, ValueError, "pagerank: damping: expected a number .* got '0.85'"),
+        ({"damping": None}, ValueError, "pagerank: damping: expected a number .* got None"),
+        ({"damping": [0.85]}, ValueError, "pagerank: damping: expected a number .* got "),
         ({"tol": 0}, ValueError, "pagerank: tol: expected a number > 0 or None, got 0"),
         ({"tol": -1e-6}, ValueError, "got -1e-06"),
         ({"max_iter": -1}, ValueError, "pagerank: max_iter"),
@@ -170,6 +173,19 @@ def test_it_does_not_come_to_rest(device: str) -> None:
 def test_bad_input(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         pagerank(sg.Matrix.from_coo([0, 1], [1, 2], nrows=4, ncols=4), **options)
+
+
+def test_personalization_whose_sum_is_infinite(device: str) -> None:
+    A = sg.Matrix.from_coo([0, 1, 3], [1, 2, 0], nrows=4, ncols=4).to(device)
+    expected = pagerank(A, personalization=[1, 1, 0, 0.5])
+    for factor in (1e308, 1.7e308, 1e-300):
+        found = pagerank(A, personalization=[factor, factor, 0, factor / 2])
+        assert found.isclose(expected, rtol=1e-12), "they were zeros"
+
+
+def test_more_iterations_than_int64_counts(device: str) -> None:
+    A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=4, ncols=4).to(device)
+    assert pagerank(A, max_iter=10**30).isequal(pagerank(A))
 
 
 def test_bad_matrices() -> None:
