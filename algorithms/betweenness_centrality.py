@@ -13,7 +13,7 @@ from ..iterations import closure, dag_edges, dependencies, dependencies_along, s
 from ..operations import apply, assign, ewise_add, reduce, reduce_columnwise
 from ..semirings import any_pair, binary, max_plus, min_plus, monoid
 from .lengths import check_reached, in_int64
-from .random_words import fresh_seed
+from .random_words import checked_seed
 from .vertices import vertices
 
 
@@ -152,6 +152,6 @@ def _sources(A: Matrix, sources: Vertices | None, k: int | None, seed: int | Non
         raise DomainMismatch(f"betweenness_centrality: k: expected an integer, got {k!r}")
     if not 1 <= k <= n:
         raise ValueError(f"betweenness_centrality: k: expected 1 <= k <= {n}, got {k}")
-    seed = fresh_seed(A.device) if seed is None else seed
+    seed = checked_seed("betweenness_centrality", seed, A.device)
     drawn = np.random.default_rng(seed).choice(n, int(k), replace=False)
     return np.sort(drawn).astype(np.int64)

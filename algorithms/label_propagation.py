@@ -23,6 +23,7 @@ from ..operations import (
 )
 from ..semirings import BinaryOp, IndexUnaryOp, indexunary, monoid, plus_first
 from .greedy_color import greedy_color
+from .random_words import checked_seed
 from .triangle_count import undirected
 
 
@@ -65,7 +66,7 @@ def label_propagation(A: MatrixLike, *, max_iter: int = 100, seed: int | None = 
     own = diag(Vector.filled(1, size=A.nrows, dtype=np.int64, device=A.device))
     # an edge counts 2 and a vertex's own label 1, so that it decides among equals
     votes = ewise_add(ewise_add(A.pattern(np.int64), A.pattern(np.int64)), own)
-    color = greedy_color(A, seed=seed)
+    color = greedy_color(A, seed=checked_seed("label_propagation", seed, A.device))
     classes = [(ids, extract(votes, ids)) for ids in _classes(color)]
     label = Vector.arange(A.nrows, device=A.device)
     for _ in range(max_iter):

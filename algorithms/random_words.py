@@ -20,16 +20,22 @@ def random_words(name: str, seed: int | None, n: int, device: Device) -> Vector:
 
     Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
     """
+    seed = checked_seed(name, seed, device)
+    # neighbouring seeds must not count through the same numbers, one vertex apart
+    first = np.uint64(mix(seed + 1 & WORD))
+    count = Vector.arange(n, dtype=np.uint64, device=device)
+    return count._with_values(lambda v: mix(v * np.uint64(GOLDEN) + first))
+
+
+def checked_seed(name: str, seed: int | None, device: Device) -> int:
+    """`seed`, an integer of 64 bits; for None a fresh one."""
     if seed is None:
-        seed = fresh_seed(device)
+        return fresh_seed(device)
     if not is_integer(seed):
         raise DomainMismatch(f"{name}: seed: expected an integer or None, got {seed!r}")
     if not 0 <= seed <= WORD:
         raise ValueError(f"{name}: seed: expected an integer from 0 to 2**64 - 1, got {seed}")
-    # neighbouring seeds must not count through the same numbers, one vertex apart
-    first = np.uint64(mix(int(seed) + 1 & WORD))
-    count = Vector.arange(n, dtype=np.uint64, device=device)
-    return count._with_values(lambda v: mix(v * np.uint64(GOLDEN) + first))
+    return int(seed)
 
 
 def fresh_seed(device: Device) -> int:

@@ -188,6 +188,13 @@ def test_the_matrix_stays_as_it_is(device: str) -> None:
         ({"sources": [0.5]}, DomainMismatch, "sources: expected a vertex or a sequence"),
         ({"sources": [0], "k": 1}, ValueError, "k: expected sources or k, got both"),
         ({"seed": 1}, ValueError, "seed: expected k, too"),
+        (
+            {"k": 2, "seed": -1},
+            ValueError,
+            "betweenness_centrality: seed: expected an integer from",
+        ),
+        ({"k": 2, "seed": "x"}, TypeError, "betweenness_centrality: seed: expected an integer or"),
+        ({"k": 2, "seed": [1]}, TypeError, "betweenness_centrality: seed: expected an integer or"),
         ({"k": 4}, ValueError, "k: expected 1 <= k <= 3, got 4"),
         ({"k": 0}, ValueError, "k: expected 1 <= k <= 3, got 0"),
         ({"k": 1.0}, DomainMismatch, "k: expected an integer, got 1.0"),

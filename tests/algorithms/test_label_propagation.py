@@ -69,3 +69,8 @@ def test_bad_max_iter() -> None:
     for limit in (-1, 1.5, True):
         with pytest.raises(ValueError, match="label_propagation: max_iter: expected an integer"):
             label_propagation(A, max_iter=limit)
+
+
+def test_bad_seed() -> None:
+    with pytest.raises(ValueError, match="label_propagation: seed: expected an integer from 0"):
+        label_propagation(sg.Matrix.empty(2, 2), seed=-1)
