@@ -307,6 +307,11 @@ def index_array(name: str, indices: object, size: int, device: Device, argument:
         with on_device(device) as xp:
             return xp.arange(start, stop, step)
     array: Array = as_array(f"{name}: {argument}", indices)
+    if array.ndim == 0:
+        raise DomainMismatch(
+            f"{name}: {argument}: expected integers (one, an array or a list of them, a slice), "
+            f"got {indices!r}"
+        )
     if array.ndim != 1:
         raise DomainMismatch(
             f"{name}: {argument}: expected a slice or 1 dimension, got {array.ndim} dimensions"

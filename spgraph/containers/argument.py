@@ -53,9 +53,8 @@ def vector_of(x: VectorLike) -> Vector:
     given: Any = x
     if hasattr(given, "tocoo"):
         if len(given.shape) != 1:
-            raise DomainMismatch(
-                f"Vector: x: expected 1 dimension, got {len(given.shape)}; Matrix(x) takes 2"
-            )
+            remedy = "; Matrix(x) takes 2" if len(given.shape) == 2 else ""
+            raise DomainMismatch(f"Vector: x: expected 1 dimension, got {len(given.shape)}{remedy}")
         coo = given.tocoo(copy=False)
         return Vector.from_coo(coo.coords[0], coo.data, size=coo.shape[0], dup_op="plus")
     if is_tensor(given):

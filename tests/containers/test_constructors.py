@@ -94,6 +94,9 @@ def test_a_vector_of_a_sparse_array_has_its_entries() -> None:
     assert S.nnz == 3 and sg.Vector(S.tocsr()).isequal(v)
 
 
+CUBE = scipy.sparse.coo_array(([1.0], ([0], [1], [0])), shape=(2, 2, 2))
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "message"),
     [
@@ -113,6 +116,13 @@ def test_a_vector_of_a_sparse_array_has_its_entries() -> None:
             r"Vector: x: expected .* got ndarray of 2 dimensions; Matrix\(x\) takes 2",
         ),
         (sg.Vector, scipy.sparse.csr_array(DENSE), r"Vector: x: expected 1 dimension, got 2"),
+        (sg.Matrix, CUBE, "S: expected 2 dimensions, got 3$"),
+        (
+            sg.Matrix,
+            scipy.sparse.coo_array([1, 2]),
+            r"S: expected 2 .*, got 1; Vector\(S\) takes 1",
+        ),
+        (sg.Vector, CUBE, "Vector: x: expected 1 dimension, got 3$"),
         (sg.Vector, ["a"], "dtype: expected bool"),
         (sg.Vector, np.ma.masked_array([1, 2], [0, 1]), "expected an array without a mask"),
         (sg.Matrix, sg.Matrix(DENSE).distribute(2), r"one device, got a distributed one; \.gather"),

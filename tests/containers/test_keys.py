@@ -198,3 +198,23 @@ def test_vectors_do_not_fit_either() -> None:
         v[np.array([True, False])]
     with pytest.raises(DimensionMismatch, match="expected the mask of a Vector"):
         v[sg.Matrix([[True]])]
+
+
+@pytest.mark.parametrize("key", ["a", 0.0, 1.5, np.float64(1), np.array(0.5)])
+def test_one_key_that_is_no_integer(key: Any) -> None:
+    A, v = sg.Matrix(DENSE), sg.Vector([1, 2, 3])
+    for call in (
+        lambda: A[key],
+        lambda: A[0, key],
+        lambda: A[key, 0],
+        lambda: A[key, [1]],
+        lambda: v[key],
+        lambda: A.__setitem__(key, 1),
+        lambda: A.__setitem__((0, key), 1),
+        lambda: v.__setitem__(key, 1),
+        lambda: A.distribute(2)[key],
+    ):
+        with pytest.raises(
+            DomainMismatch, match=r"(indices|columns): expected integers \(one, .*got"
+        ):
+            call()

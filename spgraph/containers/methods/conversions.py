@@ -184,11 +184,12 @@ class MatrixConversions(MatrixParts):
     def _from_csr(cls: Any, S: Any, symmetric: bool | None, copy: bool) -> Matrix:
         """`from_scipy` of what has rows in CSR."""
         csr, sparse_format = S, getattr(S, "format", None)
+        if len(S.shape) != 2:
+            remedy = "; Vector(S) takes 1" if len(S.shape) == 1 else ""
+            raise DomainMismatch(f"S: expected 2 dimensions, got {len(S.shape)}{remedy}")
         if sparse_format != "csr":
             check_other("from_scipy", S)
             csr = S.tocsr()
-        if csr.ndim != 2:
-            raise DomainMismatch(f"S: expected 2 dimensions, got {csr.ndim}; Vector(S) takes 1")
         dtype = value_dtype(csr.dtype)
         nrows, ncols = csr.shape
         arrays = checked("from_scipy", csr, nrows, ncols)
