@@ -354,7 +354,7 @@ def test_kernels_mirror_each_other() -> None:
     The CPU alone has what one thread does for one start, which CUDA makes of the loops, `orient`,
     `sort_entries` and `fold_entries`, which CUDA makes of operations and of CuPy's sort,
     `join`, for a product of CUDA counts before it writes, `parse_lines`, for files are read on the
-    host, and `search_marked`, what one thread runs.
+    host, and `search_marked`, levels for few threads.
     """
     alone = {"bellman_ford", "breadth_first_order", "dijkstra", "spanning_forest"}
     alone |= {"fold_entries", "join", "orient", "parse_lines", "sort_entries"}

@@ -59,7 +59,7 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(pool, "processors", lambda: 3)
     monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
-    for name, value in {"ALONE": 8, "VERTICES": 4, "HEAVY": 20, **MARKING}.items():
+    for name, value in {"ALONE": 8, "SHARED": 2, "VERTICES": 4, "HEAVY": 20, **MARKING}.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module, "_kernels", module._kernels.__wrapped__)  # without its cache
     pool.close()

@@ -248,4 +248,5 @@ def program(semiring: TypedSemiring, sign: int, iso: bool, finds_parents: bool) 
     sizes = {"BUCKETS": BUCKETS if sign else 1, "BLOCK": BLOCK, "HEAVY": HEAVY}
     helpers = {"ALONE": ALONE, "SHARED": SHARED, "PATIENCE": PATIENCE, "LAUNCH": LAUNCH}
     text = preamble.constants(**rules, **sizes, **helpers)
-    return text + preamble.semiring(semiring) + jit.text_of("closure_buckets")
+    text += preamble.semiring(semiring)
+    return text + jit.text_of("rounds") + jit.text_of("closure_buckets")

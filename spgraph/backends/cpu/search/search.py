@@ -19,14 +19,20 @@ DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # texts that kernels consist of, beside the one of their name
 PARTS = {
     "search": ("search_common", "search_push", "search_pull"),
-    "search_marked": ("search_common",),
+    "search_marked": ("search_common", "rounds"),
 }
 # as in kernels/search.py and search_common.py
-STATE, DEPTH, OPEN_EDGES, VISITED, STAGE = 64, 48, 50, 52, 256
+STATE, COUNT, EDGES, DEPTH, OPEN_EDGES, VISITED, STAGE = 64, 0, 8, 48, 50, 52, 256
 LEAVE, MORE, BEGUN, UNMARKED = 54, 55, 56, 57
 MARK = 2
+# as in kernels/search_marked.py and rounds.py
+HERE, GONE, FINISHED, TEAM_LEAVE, PLANNED, OF_THREAD, WORDS_OF_THREAD = 48, 72, 63, 64, 65, 80, 16
 # frontier edges below which one thread is faster than several with barriers
 ALONE = 65536
+# edges of a level by marks from which on it is worth waking other threads, and asking them
+SHARED = 1024
+# nanoseconds that they wait for the next such level before they leave
+PATIENCE = 200_000
 # levels by one thread after which the graph is taken to be long and narrow, as roads are
 LONG = 32
 # edges that must be left then for a search by marks, which is a kernel of its own
@@ -132,19 +138,32 @@ def _run(
             bitmaps.fill(0)  # as whoever goes on with the search expects them
             marked = _kernels("search_marked", *meant).search_marked
             if marked.overloads or "long" in kept or state[OPEN_EDGES] >= WORTH_COMPILING:
-                _run_marked(marked, given, rows)
+                _run_marked(marked, threads, given, rows, meant[-1])
             else:
                 kept["long"], state[UNMARKED] = True, 1
 
 
-def _run_marked(kernel: Any, given: tuple[Any, ...], rows: np.ndarray) -> None:
-    """Levels of a long search by one thread. It is a kernel of its own, because most searches need
-    not wait for its compilation: one that is the first of its matrix does without.
+def _run_marked(
+    kernel: Any, threads: int, given: tuple[Any, ...], rows: np.ndarray, trace: bool
+) -> None:
+    """Levels of a long search. It is a kernel of its own, because most searches need not wait for
+    its compilation: one that is the first of its matrix does without.
     """
     indptr, indices, *_, symmetric, _, level, value, visited, _, _, _, queues, _, state = given[:-2]
+    # numbers of a trace are exact
+    several = threads > 1 and not trace and max(state[COUNT], state[EDGES]) < ALONE
+    threads = threads if several else 1
     marks = np.empty(32 * visited.size, UINT8)
-    found = (indptr, indices, symmetric, level, value, visited, queues, marks, state)
+    each = queues[:, None]
+    if several:  # each edge of a level, of which there are fewer, finds one vertex at most
+        each = np.empty((2, threads, ALONE + 1), queues.dtype)
+    team = np.zeros(OF_THREAD + threads * WORDS_OF_THREAD, INT64)
+    team[TEAM_LEAVE] = several
+    found = (indptr, indices, symmetric, level, value, visited, queues, each, marks, state, team)
     pool.launch(kernel, 1, *found, *given[-2:], rows)
+    while team[PLANNED]:
+        team[HERE] = team[GONE] = team[FINISHED] = 0
+        pool.launch(kernel, threads, *found, *given[-2:], rows)
 
 
 def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
@@ -201,6 +220,8 @@ def program(stem: str, semiring: TypedSemiring | None, first: bool, iso: bool, t
         ISO=iso,
         TRACE=trace,
         ALONE=ALONE,
+        SHARED=SHARED,
+        PATIENCE=PATIENCE,
         LONG=LONG,
         WORTH_MARKING=WORTH_MARKING,
         UNEVEN=UNEVEN_LEVELS if semiring is None else UNEVEN_PARENTS,

@@ -23,21 +23,18 @@
 # (nanoseconds that a helper waits for the next round before it leaves), HEAVY (the edges of a
 # vertex with more are divided), ISO, multiply, add, IDENTITY.
 
-from spgraph.backends.cpu.device.atomics import let_others_run
 from spgraph.backends.cpu.device.prefetching import prefetch
 
 # distances, in entries, at which row pointers and then rows are prefetched
 FAR_AHEAD, AHEAD = 12, 5
 # positions of the shared words in `state`: those that several threads write have cache lines of
 # their own
-HEAVIES, BEYOND, NO_SPACE, EPOCH, ACTIVE, HERE = 8, 16, 24, 32, 40, 48
+HEAVIES, BEYOND, NO_SPACE = 8, 16, 24
 # what thread 0 alone writes: the end; the round; whether it consists of heavy vertices, and of how
 # many pieces of work
-DONE, BUCKET, ROUNDS, BLOCKS, EDGES, OF_HEAVY, COUNT, FINISHED = 56, 57, 58, 59, 60, 61, 62, 63
+DONE, BUCKET, ROUNDS, BLOCKS, EDGES, OF_HEAVY, COUNT = 56, 57, 58, 59, 60, 61, 62
 # whether to leave rounds that are worth sharing to another launch; whether one is planned
 LEAVE, PLANNED = 64, 65
-# how many helpers have given up waiting
-GONE = 72
 # from here on, one cache line for each thread: the next piece of its share of a round
 NEXT = 80
 # in `parent`: a thread is writing the value and the parent of the vertex
@@ -50,9 +47,6 @@ CONVERGED, NOT_CONVERGED = 1, 2
 OWN_ROUNDS = 64
 # into how many pieces a heavy vertex is divided
 PIECES = 16
-# nanoseconds that a thread waits for another before it gives up its processor, which the other may
-# need
-SPIN = 5_000
 
 
 @inner
@@ -292,37 +286,6 @@ def plan(
         state[EDGES] += edges_of(block, size, links, entries, indptr)
     state[BLOCKS] = take_bucket(threads, bucket, heads, fills, links, work, sizes)
     state[COUNT], state[OF_HEAVY] = state[BLOCKS], 0
-
-
-@inner
-def end_round(sync, state):
-    """Wait for those helpers that take part."""
-    atomic_add(state, EPOCH, 1)
-    until = nanoseconds() + SPIN
-    while atomic_add(state, ACTIVE, 0) != 0:
-        poll(sync)
-        if nanoseconds() > until:
-            let_others_run()
-
-
-@inner
-def join_round(sync, seen, state):
-    """Wait for a round after that of epoch `seen`; returns its epoch, or -1 at the end."""
-    since = nanoseconds()
-    while atomic_load(state, FINISHED) == 0:
-        epoch = atomic_load(state, EPOCH)
-        if epoch % 2 == 1 and epoch != seen:
-            atomic_add(state, ACTIVE, 1)
-            if atomic_add(state, EPOCH, 0) == epoch:
-                return epoch
-            atomic_add(state, ACTIVE, -1)
-        poll(sync)
-        waited = nanoseconds() - since
-        if waited > PATIENCE:
-            break
-        if waited > SPIN:
-            let_others_run()
-    return np.int64(-1)
 
 
 @inner

@@ -14,9 +14,10 @@
 # ISO, TRACE, ALONE (frontier edges below which a level is pushed by thread 0), LONG (levels that
 # thread 0 runs before it may leave the rest to search_marked.py), WORTH_MARKING (how many edges
 # must be left then), UNEVEN (one vertex of so many must find another number than the vertex before
-# it), VERTICES (of a queue that a thread takes at a time), HEAVY (the edges of a vertex with more
-# are divided), multiply, add, IDENTITY, TERMINAL, TERMINAL_VALUE, pull_pays, pull_pays_all, and the
-# texts search_common.py, search_push.py and search_pull.py.
+# it) or SHARED (the level must have so many edges, and other threads help), VERTICES (of a queue
+# that a thread takes at a time), HEAVY (the edges of a vertex with more are divided), multiply,
+# add, IDENTITY, TERMINAL, TERMINAL_VALUE, pull_pays, pull_pays_all, and the texts search_common.py,
+# search_push.py and search_pull.py.
 
 from collections import namedtuple
 

@@ -66,8 +66,10 @@ def push_alone(threads, sync, graph, out, queues, state, direction, max_depth, t
             direction, True, edges, left, open_edges, graph.symmetric, size
         ):
             break
-        marks_pay = open_edges >= WORTH_MARKING and UNEVEN * uneven >= followed
-        marks_pay = marks_pay and levels >= LONG and state[UNMARKED] == 0
+        # others help with a level by marks
+        marks_pay = UNEVEN * uneven >= followed or (state[LEAVE] != 0 and edges >= SHARED)
+        marks_pay = marks_pay and open_edges >= WORTH_MARKING and levels >= LONG
+        marks_pay = marks_pay and state[UNMARKED] == 0
         if marks_pay and (not VALUES or (LEAST_ID and graph.symmetric)):
             state[MORE] = MARK
             break
