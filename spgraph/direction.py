@@ -33,8 +33,8 @@ ROW_STEP = 2.0
 # graph are pointed by degree instead of by number
 SKEWED = 2.0
 # the mean degree at the ends of edges up to which a graph's triangles are counted along all of its
-# rows, without a matrix of edges that point one way
-SHORT_ROWS = 8.0
+# rows, without a matrix of edges that point one way; and the same on a CPU
+SHORT_ROWS, CPU_SHORT_ROWS = 8.0, 12.0
 # transposing one entry, in the same units
 TRANSPOSE_STEP = 8.0
 # edges per vertex, on average, from which it pays to sample two edges per vertex before an exchange
@@ -149,11 +149,11 @@ def degree_order_pays(squares: float, entries: int, rows: int) -> bool:
     return squares * rows > SKEWED * entries * entries
 
 
-def rows_are_short(squares: float, entries: int) -> bool:
+def rows_are_short(squares: float, entries: int, device: str = "cuda") -> bool:
     """Whether triangles should be counted row by row, as on roads, where pointing the edges takes
     longer than following them. `squares` is the sum of the squares of the degrees.
     """
-    return squares <= SHORT_ROWS * entries
+    return squares <= (CPU_SHORT_ROWS if device == "cpu" else SHORT_ROWS) * entries
 
 
 def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:

@@ -19,7 +19,7 @@ def triangles(A: Matrix) -> int | None:
     """
     # float32 takes less time, and only the choice of a way depends on it
     squares = np.square(np.diff(A._indptr), dtype=np.float32).sum()
-    if not direction.rows_are_short(float(squares), A.nvals):
+    if not direction.rows_are_short(float(squares), A.nvals, "cpu"):
         return None
     parts = divided((A._indptr,), pool.LONG_STEPS)
     bits = np.zeros((parts[0], (A.ncols + 63) // 64), np.uint64)
