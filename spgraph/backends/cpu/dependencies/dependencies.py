@@ -67,7 +67,7 @@ def _source_parallel(
     """Add to `score`; returns the sources with too many paths for float64."""
     n, kind = A.nrows, index_dtype(A.nrows)
     threads = max(1, min(threads, WORKSPACE // (48 * n + 1)))
-    overflow = np.zeros(sources.size, np.int8)
+    reached = np.zeros(sources.size, np.int64)
     pool.launch(
         jit.module("dependencies_source_parallel", program(True, extended)).source_parallel,
         threads,
@@ -75,9 +75,9 @@ def _source_parallel(
         *(np.empty((threads, n), kind), np.empty((threads, n), kind)),
         np.empty((threads, n + 2, 3), np.int64),
         *_numbers((threads, 2, n), extended),
-        *(score, overflow),
+        *(score, reached),
     )
-    return sources[overflow > 0]
+    return sources[reached < 0]
 
 
 def _level_parallel(

@@ -2,6 +2,9 @@
 # `levels` is that search alone.
 # Preamble: PATHS (False: levels only), EXTENDED, FIRST_HIT, pull_pays, and dependencies_steps.py.
 
+# a source that reaches less than one of so many vertices is forgotten by the list of them
+FEW = 8
+
 
 @inner
 def find_by_push(sync, indptr, indices, level, order, first, last, depth, here, there):
@@ -59,12 +62,10 @@ def find(
     sync, indptr, indices, t_indptr, t_indices, symmetric, source, level, order, ranges, paths,
     exponents, tickets
 ):  # fmt: skip
-    """All levels from a source by one thread, and the paths to them; how many levels there are."""
+    """All levels from a source by one thread, and the paths to them; how many levels there are.
+    Before, no vertex has a level or a path.
+    """
     n, m = level.size, indices.size
-    for v in range(n):
-        level[v] = -1
-        if PATHS:
-            paths[0, v], paths[1, v] = 0.0, 0.0
     level[source] = 0
     order[0] = source
     if PATHS:
@@ -97,44 +98,76 @@ def find(
     return depth
 
 
+@inner
+def forget(level, order, count, paths, share):
+    """Levels, paths and shares of order[:count], all that have any, are as before."""
+    n = level.size
+    if FEW * count < n:
+        for i in range(count):
+            v = np.uint64(order[i])
+            level[v] = -1
+            paths[0, v], paths[1, v], share[0, v], share[1, v] = 0.0, 0.0, 0.0, 0.0
+        return
+    for v in range(n):
+        level[v] = -1
+        paths[0, v], paths[1, v], share[0, v], share[1, v] = 0.0, 0.0, 0.0, 0.0
+
+
+@inner
+def add_dependencies(first, last, level, order, count, paths, score):
+    """Add those of one source on the vertices from `first` to `last`; it has reached `count`."""
+    if count < last - first:
+        for i in range(count):
+            v = np.int64(order[i])
+            if first <= v and v < last and level[v] > 0:
+                score[v] += paths[1 - (level[v] & 1), v]
+        return
+    for v in range(first, last):
+        if level[v] > 0:
+            score[v] += paths[1 - (level[v] & 1), v]
+
+
 @kernel
 def source_parallel(
     thread, threads, sync, indptr, indices, t_indptr, t_indices, symmetric, sources, all_level,
-    all_order, all_ranges, all_paths, all_exponents, all_share, all_share_exponents, score, overflow
+    all_order, all_ranges, all_paths, all_exponents, all_share, all_share_exponents, score, reached
 ):  # fmt: skip
+    """`reached` has -1 for sources with too many paths, which add nothing. Paths and shares are
+    zeros.
+    """
     level, order, ranges = all_level[thread], all_order[thread], all_ranges[thread]
     paths, exponents = all_paths[thread], all_exponents[thread]
     share, share_exponents = all_share[thread], all_share_exponents[thread]
     tickets = ranges[0]  # not used: each thread works alone
-    n = level.size
+    n, count = level.size, np.int64(0)
+    for v in range(n):
+        level[v] = -1
     for begin in range(0, sources.size, threads):
         k = begin + thread
         if k < sources.size:
+            forget(level, order, count, paths, share)
             levels = find(
                 *(sync, indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
                 *(level, order, ranges, paths, exponents, tickets),
             )
-            most = 0.0
+            most, count = 0.0, ranges[levels, START]
             if too_many(ranges, levels, order, paths[(levels - 1) & 1]):
                 most, levels = math.inf, 0
-            for v in range(n):
-                share[0, v], share[1, v] = 0.0, 0.0
             for d in range(levels - 1, 0, -1):
                 here = carry_shares(
                     *(0, 1, sync, indptr, indices, t_indptr, t_indices, level, order, ranges, d),
                     *(levels, False, tickets, paths, exponents, share, share_exponents),
                 )
                 most = max(most, here)
-            if not most <= MOST:
-                overflow[k] = 1
+            reached[k] = count if most <= MOST else -1
         barrier(sync, threads)
         # in the order of the sources, however many threads there are
         for j in range(begin, min(begin + threads, sources.size)):
-            if overflow[j] == 0:
-                there, found = all_level[j - begin], all_paths[j - begin]
-                for v in range(n * thread // threads, n * (thread + 1) // threads):
-                    if there[v] > 0:
-                        score[v] += found[1 - (there[v] & 1), v]
+            t = j - begin
+            add_dependencies(
+                *(n * thread // threads, n * (thread + 1) // threads, all_level[t], all_order[t]),
+                *(reached[j], all_paths[t], score),
+            )
         barrier(sync, threads)
 
 
@@ -149,7 +182,10 @@ def levels(
         k = atomic_add(ticket, 0, 1)
         if k >= sources.size:
             break
+        level = found[k]
+        for v in range(level.size):
+            level[v] = -1
         find(
             *(sync, indptr, indices, t_indptr, t_indices, symmetric, sources[k]),
-            *(found[k], order, ranges, none, none, ticket),
+            *(level, order, ranges, none, none, ticket),
         )
