@@ -151,7 +151,8 @@ def degree_order_pays(squares: float, entries: int, rows: int) -> bool:
 
 def rows_are_short(squares: float, entries: int, device: str = "cuda") -> bool:
     """Whether triangles should be counted row by row, as on roads, where pointing the edges takes
-    longer than following them. `squares` is the sum of the squares of the degrees.
+    longer than following them. `squares` is the sum of the squares of the degrees, or, of hubs,
+    of 4 times the product of how many neighbours are lesser and greater.
     """
     return squares <= (CPU_SHORT_ROWS if device == "cpu" else SHORT_ROWS) * entries
 

@@ -61,6 +61,26 @@ def test_an_oriented_graph_has_each_edge_once_and_no_cycle(skewed: bool, device:
 
 
 @pytest.mark.fused
+@pytest.mark.parametrize("hub", ["first", "middle", "last"])
+def test_a_hub_at_an_end_is_no_reason_to_point_edges(
+    hub: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one in the middle as many neighbours are looked at as its degree's square says."""
+    from spgraph.backends.cpu.structure import triangles as rows
+
+    monkeypatch.setattr(rows, "HUB", 50)
+    n = 400
+    centre = {"first": 0, "middle": 200, "last": n - 1}[hub]
+    ends = np.delete(np.arange(n), centre)
+    i = np.concatenate([np.full(n - 1, centre), ends[:-1]])
+    j = np.concatenate([ends, ends[1:]])  # a wheel: a triangle at each edge of the rim
+    A = sg.Matrix.from_coo(np.r_[i, j], np.r_[j, i], nrows=n, ncols=n, dup_op="any")
+    A.symmetric = True
+    assert (rows.triangles(A) is None) == (hub == "middle")
+    assert sg.triangle_count(A) == n - 2
+
+
+@pytest.mark.fused
 @pytest.mark.parametrize("threads", [1, 3])
 def test_all_forms_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row by row, whatever the degrees, and along edges that point one way."""
