@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,47 @@ def test_a_first_long_search_does_not_wait_for_the_kernel_of_marks(
     for levels, parents in found:
         assert levels.to_numpy().tolist() == [abs(v - 20) for v in range(50)]
         assert parents.to_numpy().tolist() == [v + (v < 20) - (v > 20) for v in range(50)]
+
+
+SETTLING = """
+@kernel
+def settling(
+    thread, threads, sync, indptr, indices, level, value, visited, marks, depth, queues, turn, team,
+    queue, found
+):
+    found[:] = settle_marked(
+        indptr, indices, level, value, visited, marks, depth, queues, turn, team, queue
+    )
+"""
+
+
+def test_a_vertex_that_two_threads_found_is_settled_once(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queues of two threads have more vertices than there are in all."""
+    from spgraph.backends.cpu.runtime import jit, pool
+    from spgraph.backends.cpu.search import search as module
+
+    typed = min_secondi.resolve(np.dtype(np.int32), np.dtype(bool))
+    text = module.program("search_marked", typed, True, True, False)
+    text += jit.text_of("search_marked")
+    (tmp_path / "room" / "kernels").mkdir(parents=True)
+    (tmp_path / "room" / "kernels" / "given.py").write_text(SETTLING)
+    monkeypatch.setattr(jit, "BACKEND", tmp_path)
+    kernel = jit.module("given", text).settling
+    star = sg.Matrix.from_coo([0] * 4 + [1, 2, 3, 4], [1, 2, 3, 4] + [0] * 4)
+    level, value, found = np.zeros(5, np.int32), np.zeros(5, np.int32), np.zeros(2, np.int64)
+    visited, marks = np.zeros(1, np.uint32), np.zeros(32, np.uint8)
+    marks[:5] = 1, 2, 2, 2, 2  # of the levels 0 and 1
+    queues, team = np.zeros((2, 6), np.int32), np.zeros(80 + 2 * 16, np.int64)
+    queues[0, :4], queues[1, :4], team[[80 + 8, 96 + 8]] = [1, 2, 3, 4], [4, 3, 2, 1], 4
+    queue = np.full(8, 7, np.int32)
+    given = (star._indptr, star._indices, level, value, visited, marks, 1, queues, 0, team, queue)
+    pool.launch(kernel, 1, *given, found)
+    assert found.tolist() == [4, 5]
+    assert queue.tolist() == [1, 2, 3, 4, 7, 7, 7, 7]
+    assert level.tolist() == [0, 1, 1, 1, 1] and value.tolist() == [0] * 5
+    assert visited.tolist() == [31]
 
 
 # what a graph of very many edges has; each case is two searches to compile

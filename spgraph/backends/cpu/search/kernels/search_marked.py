@@ -14,8 +14,11 @@
 # Threads that share a level need no further instructions for it: each has a queue of its own, a row
 # of `queues`, for what it finds. Two that find a vertex at the same time both write the same mark,
 # and have it both in their queues: then its row is followed twice, with the same results, and the
-# number of those found is too great. So no search ends by it, and in the end marks are counted.
+# number of those found is too great. So no search ends by it; in the end marks are counted, and the
+# one queue that is left, of at most all vertices, has each vertex once.
 
+# the mark of a vertex that is in that queue already
+SETTLED = 4
 # distance, in vertices of the queue, at which rows are prefetched
 MARKED_AHEAD = 10
 # vertices of a queue that a thread takes at a time in a level that is shared
@@ -138,6 +141,9 @@ def settle_marked(indptr, indices, level, value, visited, marks, depth, queues, 
     for t in range(queues.shape[0]):
         for i in range(team[OF_THREAD + WORDS_OF_THREAD * t + FOUND + turn]):
             u = np.uint64(queues[t, i])
+            if marks[u] == SETTLED:
+                continue
+            marks[u] = SETTLED
             queue[count] = u
             count += 1
             level[u] = depth
