@@ -118,6 +118,20 @@ def test_a_first_long_search_does_not_wait_for_the_kernel_of_marks(
         assert parents.to_numpy().tolist() == [v + (v < 20) - (v > 20) for v in range(50)]
 
 
+def test_one_thread_leaves_out_the_edges_of_the_last_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With marks as without: all vertices are found before that."""
+    from spgraph.backends.cpu.search import search as module
+
+    path = sg.generators.grid(1, 50)
+    expected = sg.bfs(path, 20, parents=False, direction="push", trace=True).trace
+    for name, value in MARKING.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "_kernels", module._kernels.__wrapped__)  # without its cache
+    found = sg.bfs(path, 20, parents=False, direction="push", trace=True).trace
+    assert [level[:4] for level in found] == [level[:4] for level in expected]
+    assert found[-1].edges == 0
+
+
 SETTLING = """
 @kernel
 def settling(

@@ -14,8 +14,8 @@
 # Threads that share a level need no further instructions for it: each has a queue of its own, a row
 # of `queues`, for what it finds. Two that find a vertex at the same time both write the same mark,
 # and have it both in their queues: then its row is followed twice, with the same results, and the
-# number of those found is too great. So no search ends by it; in the end marks are counted, and the
-# one queue that is left, of at most all vertices, has each vertex once.
+# number of those found is too great. So no search that they share ends by it; in the end marks are
+# counted, and the one queue that is left, of at most all vertices, has each vertex once.
 
 # the mark of a vertex that is in that queue already
 SETTLED = 4
@@ -236,7 +236,8 @@ def search_marked(
             since = now
         turn = 1 - turn
         state[COUNT], edges = found, found_edges
-        left = max(left - found, 1)  # at least: it does not end by that number
+        # of several threads it does not end by that number
+        left = max(left - found, 1 if queues.shape[1] > 1 else 0)
         open_edges -= edges
         if is_over(threads, state, found, edges, left, depth, max_depth) or wants_pull(
             direction, True, edges, left, open_edges, symmetric, indices.size
