@@ -46,8 +46,7 @@ def columns(parts: Parts, ends: tuple[str, str] = ENDS) -> Columns:
     if isinstance(value, Matrix):
         titles = ends if value.iso and value.dtype == bool else (*ends, name)
         return dict(zip(titles, value.to_coo(), strict=False))
-    vertex = first(parts)[1].to_coo()[0]
-    return {"vertex": vertex} | {name: part.to_coo()[1] for name, part in parts.items()}
+    return {"vertex": value.to_coo()[0]} | {name: part.to_coo()[1] for name, part in parts.items()}
 
 
 def extremes(rows: Columns, key: str, count: int, *, largest: bool) -> Columns:

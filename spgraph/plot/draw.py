@@ -266,7 +266,7 @@ def _vertices(
 
 def _labels(names: Any, n: int) -> list[str]:
     """A text for each vertex."""
-    labels = list(map(str, getattr(names, "names", names)))
+    labels = list(map(str, names))
     if len(labels) != n:
         raise DimensionMismatch(
             f"draw: names: expected one for each of {n} vertices, got {len(labels)}"

@@ -270,7 +270,8 @@ def test_edges_arrows_and_rings_of_a_drawing() -> None:
 
 def test_names_in_a_drawing() -> None:
     A, ids = sg.from_edges((["Ulm", "$x$"], ["$x$", "Bonn"]))
-    for names in (ids, ids.names, list(ids), (name for name in ids)):
+    index = type("Index", (list,), {"names": [None]})(ids)  # as that of a table of pandas
+    for names in (ids, ids.names, list(ids), (name for name in ids), index):
         figure = plot.draw(A, positions=TRIANGLE, names=names)  # type: ignore[arg-type]
         texts = figure.axes[0].texts
         assert [text.get_text() for text in texts] == ["Ulm", "$x$", "Bonn"]

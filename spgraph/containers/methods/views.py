@@ -137,8 +137,8 @@ class MatrixViews:
 
         On a GPU a large matrix whose columns differ much in size gets a second form that gathers
         from shared memory. It takes about the memory of the entries again, and the time of a few
-        products;
-        elsewhere there is nothing to make. pagerank and similar ranks do this by themselves.
+        products; elsewhere there is nothing to make. pagerank and similar ranks do this by
+        themselves.
 
         >>> import spgraph as sg
         >>> A = sg.Matrix.from_coo([0], [1])
