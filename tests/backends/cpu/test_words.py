@@ -48,6 +48,19 @@ def loops(x, y):
             return found
         found -= 1
 
+def constants(x, y):
+    """`continue` and `return` in a loop over constants."""
+    found = 0
+    for k in range(3):
+        for step in (1, LIMIT, 2):
+            if step == x + k:
+                continue
+            if step == y:
+                return -found
+            found += step
+        found += 100
+    return found
+
 def short(x, y):
     """Whether the second operand is computed only where it decides."""
     both = y > 0 and helper(x) > 100
@@ -70,14 +83,14 @@ def functions() -> dict[str, Any]:
     with global_compiler_lock:
         made = words.compiled("tested", TEXT)
         kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 3)
-        names = ("arithmetic", "signs", "loops", "short", "words")
+        names = ("arithmetic", "signs", "loops", "constants", "short", "words")
         found = {
             name: kind(made.get_pointer_to_function(f"spgraph_tested_{name}")) for name in names
         }
     return found | {"keeps": made}
 
 
-@pytest.mark.parametrize("name", ["arithmetic", "signs", "loops"])
+@pytest.mark.parametrize("name", ["arithmetic", "signs", "loops", "constants"])
 def test_functions_do_what_python_does(functions: dict[str, Any], name: str) -> None:
     meant: dict[str, Any] = {}
     exec(TEXT, meant)

@@ -180,15 +180,19 @@ class _Function:
         self.builder.position_at_end(head)
         self.builder.cbranch(test(), inside, end)
         self.builder.position_at_end(inside)
+        self.body(body, behind)
+        self.block(step)
+        self.builder.branch(head)
+        self.builder.position_at_end(end)
+
+    def body(self, statements: list[ast.stmt], behind: ir.Block) -> None:
+        """The body of a loop, once, and on to `behind`, where `continue` leads, too."""
         self.again.append(behind)
-        self.block(body)
+        self.block(statements)
         self.again.pop()
         if not self.builder.block.is_terminated:
             self.builder.branch(behind)
         self.builder.position_at_end(behind)
-        self.block(step)
-        self.builder.branch(head)
-        self.builder.position_at_end(end)
 
     def counted(self, name: str, node: ast.For) -> None:
         """A loop over a range, whose variable its body does not change, or over constants."""
@@ -196,7 +200,7 @@ class _Function:
             case ast.Tuple(elts=values):
                 for value in values:
                     self.builder.store(self.value(value), self.places[name])
-                    self.block(node.body)
+                    self.body(node.body, self.builder.append_basic_block())
             case ast.Call(func=ast.Name(id="range"), args=[*first, last], keywords=[]):
                 start = self.value(first[0]) if first else ZERO
                 end, place = self.value(last), self.places[name]
