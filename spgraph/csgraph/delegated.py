@@ -6,9 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from scipy.sparse import csgraph as scipys
 
 from spgraph.csgraph.kinds import from_matrix, is_gpu
+from spgraph.csgraph.traversal import check_start
 
 # name -> SciPy's function
 DELEGATED: dict[str, Callable[..., Any]] = {
@@ -25,6 +27,8 @@ DELEGATED: dict[str, Callable[..., Any]] = {
     "reverse_cuthill_mckee": scipys.reverse_cuthill_mckee,
     "structural_rank": scipys.structural_rank,
 }
+# of those, they answer as if nothing were reached where the start is no vertex
+FROM_A_START = (scipys.depth_first_order, scipys.depth_first_tree)
 
 
 def on_the_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,9 +45,20 @@ def on_the_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
                     f"SciPy's, got {type(argument).__module__}.{type(argument).__name__}; "
                     "copy it with .get()"
                 )
+        if function in FROM_A_START:
+            _check_start(*args[:2], **kwargs)
         return function(*args, **kwargs)
 
     return call
+
+
+def _check_start(csgraph: Any = None, i_start: Any = None, **others: Any) -> None:
+    """An error for a start beyond the last vertex, as of `breadth_first_order`: SciPy answers as if
+    nothing were reached. What is missing SciPy names.
+    """
+    if csgraph is not None and i_start is not None:
+        shape = csgraph.shape if hasattr(csgraph, "shape") else np.shape(csgraph)
+        check_start(i_start, shape[0] if shape else 0)
 
 
 depth_first_order = on_the_cpu(DELEGATED["depth_first_order"])

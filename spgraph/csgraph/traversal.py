@@ -41,7 +41,7 @@ def breadth_first_order(
     """
     flags("breadth_first_order", directed=directed, return_predecessors=return_predecessors)
     rows = rows_of(csgraph, directed)
-    start = _start(i_start, rows.n)
+    start = check_start(i_start, rows.n)
     order, parent = _order(rows, start, directed)
     return (order, parent) if return_predecessors else order
 
@@ -61,7 +61,7 @@ def breadth_first_tree(csgraph: GraphLike, i_start: int, directed: bool = True) 
     """
     flags("breadth_first_tree", directed=directed)
     rows = rows_of(csgraph, directed)
-    _, parent = _order(rows, _start(i_start, rows.n), directed)
+    _, parent = _order(rows, check_start(i_start, rows.n), directed)
     return like(csgraph, _tree(rows, parent, directed, _kind(csgraph, rows)))
 
 
@@ -178,7 +178,8 @@ def _kind(csgraph: Any, rows: Rows) -> Any:
     return scipy.sparse.csr_array
 
 
-def _start(i_start: object, n: int) -> int:
+def check_start(i_start: object, n: int) -> int:
+    """The start as an int: ValueError, OverflowError or TypeError for what is no vertex of n."""
     given = i_start[()] if isinstance(i_start, np.ndarray) else i_start
     if not isinstance(given, int | float | np.number | np.bool):
         raise TypeError(f"i_start: an integer is required, got {type(i_start).__name__}")

@@ -102,6 +102,23 @@ def test_delegated_functions_compute() -> None:
         np.testing.assert_array_equal(mine, other)
 
 
+@pytest.mark.parametrize("name", ["depth_first_order", "depth_first_tree"])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, np.ndarray.tolist, sg.Matrix])
+def test_a_start_beyond_the_last_vertex_is_an_error(name: str, form: Any) -> None:
+    """SciPy answers as if nothing were reached."""
+    function, graph = getattr(ours, name), form(G)
+    for start in (G.shape[0], 10**6):
+        with pytest.raises(ValueError, match=rf"i_start: expected 0 <= i_start < {G.shape[0]}"):
+            function(graph, start)
+        with pytest.raises(ValueError, match="i_start: expected 0 <= i_start"):
+            function(csgraph=graph, i_start=start, directed=False)
+    with pytest.raises(OverflowError):
+        function(graph, -1)
+    with pytest.raises(TypeError):
+        function(graph)
+    function(graph, G.shape[0] - 1)
+
+
 def test_a_graph_on_a_gpu_is_refused_with_the_remedy() -> None:
     """Something that says it lies there is enough: nothing of CuPy is needed for that."""
     array = types.SimpleNamespace(__cuda_array_interface__={})
