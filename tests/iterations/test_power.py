@@ -188,6 +188,26 @@ def test_the_result_does_not_depend_on_the_number_of_threads(
         assert change == same[1] and (value == same[2]).all()
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_ends_of_rows_by_branches_give_the_same_bits(
+    single: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where most rows are as long as the row before, as in a grid; here in any matrix, and none."""
+    from spgraph.backends.cpu.power import power as module
+
+    grid, skewed = sg.generators.grid(40, 50), sg.generators.kronecker(9, 5)
+    assert module._is_even(grid) and not module._is_even(skewed)
+    for A in (grid, skewed):
+        start = full(np.random.default_rng(3).random(A.nrows), "cpu")
+        found = []
+        for uneven in (0, 1 << 40):  # always; only if all rows are of one length
+            monkeypatch.setattr(module, "UNEVEN", uneven)
+            step = steps(A, "cpu", False)["leaking"]
+            value = power(start, step, tol=None, max_iter=7, single=single).value
+            found.append(value.to_numpy().tobytes())
+        assert found[0] == found[1]
+
+
 # each is compiled: by default each array is wide once and narrow once
 @pytest.mark.parametrize(
     ("offset", "index"),

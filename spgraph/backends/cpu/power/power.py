@@ -18,6 +18,8 @@ Norm = Literal[1, 2, "max"] | None
 NORMS: dict[Norm, int] = {None: 0, 1: 1, 2: 2, "max": 3}
 # rows and entries of a chunk; SUMS and LINE as in kernels/power.py, and so are NORMS
 CHUNK, SUMS, LINE = 8192, 3, 8
+# fewer than one row of so many is of another length than the row before in an even matrix
+UNEVEN = 8
 
 
 def power(
@@ -43,7 +45,8 @@ def power(
     n = matrices[0].nrows
     second = semiring.multiply.name == "second"
     iso = second or all(M.iso for M in matrices)
-    text = preamble.constants(ISO=iso, SECOND=second)
+    even = second and all(map(_is_even, {id(M): M for M in matrices}.values()))
+    text = preamble.constants(ISO=iso, SECOND=second, EVEN=even)
     text += semiring.multiply.define_python("multiply")
     kernel = jit.module("power", text).power
     first, last = matrices[0], matrices[-1]
@@ -127,6 +130,15 @@ def power_shard(
             if report[1] <= tol:
                 break
     return Vector._of(x.size, value), report
+
+
+def _is_even(M: Matrix) -> bool:
+    """Whether most rows of M are as long as the row before, as in grids, so that a processor can
+    tell where a row ends.
+    """
+    sizes = np.diff(M._indptr)
+    changes = int(np.count_nonzero(sizes[1:] != sizes[:-1]))
+    return UNEVEN * changes < M.nrows
 
 
 def _chunk_starts(M: Matrix) -> np.ndarray:

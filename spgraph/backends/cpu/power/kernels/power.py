@@ -9,7 +9,8 @@
 #
 # Sums over vertices are taken chunk by chunk, and the chunks depend on the matrix alone: the result
 # is the same for any number of threads. Behind the n values of u and u2 stands a zero.
-# Preamble: multiply, ISO, SECOND (multiply gives its second operand).
+# Preamble: multiply, ISO, SECOND (multiply gives its second operand), EVEN (most rows are as long
+# as the row before).
 
 from collections import namedtuple
 
@@ -63,8 +64,8 @@ def begin_step(ticket, step, thread):
 
 
 # Inlined by force: a call with arrays costs as much as a short row. The last up to four entries are
-# taken together without a branch, because how many there are is hard to predict: those beyond the
-# row's end gather the zero behind u's values.
+# taken together without a branch where how many there are is hard to predict: those beyond the
+# row's end gather the zero behind u's values. With branches the sum is the same.
 @inner(forceinline=True)
 def sum_row(indptr, indices, a, u, i, zero):
     """The sum over row i; u[zero] is 0."""
@@ -79,7 +80,16 @@ def sum_row(indptr, indices, a, u, i, zero):
             s2 += u[np.uint64(indices[p + two])]
             s3 += u[np.uint64(indices[p + three])]
             p += four
-        if p + four <= np.uint64(indices.size):
+        if EVEN:
+            if p < end:
+                s += u[np.uint64(indices[p])]
+            if p + one < end:
+                s1 += u[np.uint64(indices[p + one])]
+            if p + two < end:
+                s2 += u[np.uint64(indices[p + two])]
+            if p + three < end:
+                s3 += u[np.uint64(indices[p + three])]
+        elif p + four <= np.uint64(indices.size):
             k, k1 = np.uint64(indices[p]), np.uint64(indices[p + one])
             k2, k3 = np.uint64(indices[p + two]), np.uint64(indices[p + three])
             s += u[k if p < end else zero]
