@@ -13,7 +13,7 @@ import scipy.sparse
 import spgraph as sg
 from spgraph.errors import FormatError
 
-bs = pytest.importorskip("binsparse")
+bs = pytest.importorskip("binsparse", reason="binsparse is not installed (extra binsparse)")
 h5py = pytest.importorskip("h5py")
 
 A = sg.Matrix.from_coo([0, 0, 2, 3], [1, 3, 0, 3], [2.0, 0.0, -1.5, 4.0], nrows=4, ncols=5)

@@ -136,7 +136,7 @@ def test_a_pipe_in_shards(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no /dev/shm")
 def test_files_in_shared_memory_are_no_pipes() -> None:
-    pytest.importorskip("binsparse")
+    pytest.importorskip("binsparse", reason="binsparse is not installed (extra binsparse)")
     A = generators.kronecker(5)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path = os.path.join(folder, "g.h5")

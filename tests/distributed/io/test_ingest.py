@@ -311,7 +311,7 @@ def test_a_file_without_a_suffix_is_what_its_content_says(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("suffix", [".h5", ".hdf5", ".bsp.npz"])
 def test_files_of_binsparse(tmp_path: Path, suffix: str) -> None:
-    pytest.importorskip("binsparse")
+    pytest.importorskip("binsparse", reason="binsparse is not installed (extra binsparse)")
     A = generators.kronecker(5)
     sg.write(tmp_path / f"g{suffix}", A)
     assert distributed.read(tmp_path / f"g{suffix}", 2).gather().isequal(A)
