@@ -45,11 +45,11 @@ def power(
     n = matrices[0].nrows
     second = semiring.multiply.name == "second"
     iso = second or all(M.iso for M in matrices)
-    even = second and all(map(_is_even, {id(M): M for M in matrices}.values()))
+    first, last = matrices[0], matrices[-1]
+    even = second and _is_even(first) and (last is first or _is_even(last))
     text = preamble.constants(ISO=iso, SECOND=second, EVEN=even)
     text += semiring.multiply.define_python("multiply")
     kernel = jit.module("power", text).power
-    first, last = matrices[0], matrices[-1]
     given: list[np.ndarray | np.uint64] = []
     for M, scale in zip((first, last), (scales[0], scales[-1]), strict=True):
         # of two matrices one may have one value, the other many
