@@ -9,6 +9,7 @@ from .core_number import core_number
 from .eigenvector_centrality import eigenvector_centrality
 from .greedy_color import greedy_color
 from .hits import HITS, hits
+from .k_truss import k_truss
 from .katz_centrality import katz_centrality
 from .label_propagation import label_propagation
 from .maximal_independent_set import maximal_independent_set
@@ -39,6 +40,7 @@ __all__ = [
     "eigenvector_centrality",
     "greedy_color",
     "hits",
+    "k_truss",
     "katz_centrality",
     "label_propagation",
     "maximal_independent_set",

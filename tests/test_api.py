@@ -39,7 +39,7 @@ MODULES = """agg algorithms benchmarking csgraph datasets distributed errors gen
     operations plot semirings validation"""
 FUNCTIONS = """apply assign bfs betweenness_centrality closeness_centrality clustering
     connected_components core_number diag eigenvector_centrality ewise_add ewise_mult ewise_union
-    extract from_edges greedy_color hits katz_centrality kronecker label_propagation load
+    extract from_edges greedy_color hits k_truss katz_centrality kronecker label_propagation load
     maximal_independent_set minimum_spanning_tree most_reliable_path multi_source_bfs mxm mxv
     pagerank reachable read reduce reduce_columnwise reduce_mxm reduce_rowwise salsa save select
     sssp transpose triangle_count vxm widest_path write"""

@@ -50,14 +50,16 @@ class Algorithm(NamedTuple):
         title = self.function.__name__.replace("_", "-")
         example = f"{examples[self.example.split()[0]]}\n  spgraph {title} {self.example}"
         default = None if self.start is None else "that of largest degree"
+        own = signatures.options(self.function, without={"A", "trace"}, default=default)
         return click.Command(
             title,
             callback=self.run,
             params=[
-                *signatures.options(self.function, without={"A", "trace"}, default=default),
+                *(given for given in own if isinstance(given, click.Option)),
                 *([options.PATH_TO] if self.start == "source" else []),
                 *([options.VALIDATE] if self.validate else []),
                 *options.GRAPH,
+                *(given for given in own if isinstance(given, click.Argument)),  # after FILE
                 *options.PLACE,
                 *self.results(),
                 options.FORMAT,

@@ -33,7 +33,7 @@ FUNCTIONS = {
     for name in sg.algorithms.__all__
     if inspect.isfunction(getattr(sg.algorithms, name))
 }
-UNDIRECTED = "triangle-count clustering core-number maximal-independent-set greedy-color"
+UNDIRECTED = "triangle-count clustering core-number k-truss maximal-independent-set greedy-color"
 UNDIRECTED += " label-propagation minimum-spanning-tree"
 DRAWN = "sssp reachable multi-source-bfs pagerank connected-components minimum-spanning-tree"
 
@@ -93,8 +93,11 @@ def test_every_algorithm_is_a_subcommand_with_its_parameters(name: str) -> None:
             continue
         # --trace prints the rows, and the command is one of others, too
         option = options["with_trace" if parameter.name == "trace" else parameter.name]
-        assert f"--{words_of(parameter.name)}" in option.opts
         default = parameter.default
+        if isinstance(option, click.Argument):  # k: as for generators, without a default
+            assert default is parameter.empty
+            continue
+        assert f"--{words_of(parameter.name)}" in option.opts
         if default is not parameter.empty and default is not None:
             assert option.get_default(click.Context(command)) == default
     shared = {"file", "symmetric", "base", "device", "gpus", "shards", "partition", "style"}
@@ -201,6 +204,7 @@ CALLS: dict[str, tuple[str, Callable[[sg.Matrix], Any]]] = {
     "triangle-count": ("", sg.triangle_count),
     "clustering": ("", sg.clustering),
     "core-number": ("", sg.core_number),
+    "k-truss": ("3", lambda A: sg.k_truss(A, 3)),
     "maximal-independent-set": ("--seed 3", lambda A: sg.maximal_independent_set(A, seed=3)),
     "greedy-color": ("--seed 3", lambda A: sg.greedy_color(A, seed=3)),
     "minimum-spanning-tree": ("", sg.minimum_spanning_tree),
@@ -573,14 +577,15 @@ def test_a_directed_graph_is_noted(
     cycle.write_text("0 1\n1 2\n2 0\n")
     both = tmp_path / "both.wel"
     both.write_text("0 1 5\n1 0 5\n1 2 6\n2 1 6\n")
-    code, out, err = run(command, cycle, *shards)
+    more = (*(["3"] if command == "k-truss" else []), *shards)
+    code, out, err = run(command, cycle, *more)
     assert code == 0 and "note: " not in out
     assert err.startswith(f"note: {cycle}: edges") and err.count("\n") == 1
     assert command.replace("-", "_") in err and "whichever way it points" in err
     for words in ((cycle, "--symmetric"), (both,)):
-        assert run(command, *words, *shards)[::2] == (0, "")
+        assert run(command, words[0], *more, *words[1:])[::2] == (0, "")
     both.write_text("0 1 5\n1 0 7\n1 2 6\n2 1 6\n")
-    code, _, err = run(command, both, *shards)
+    code, _, err = run(command, both, *more)
     assert code == 0 and bool(err) == (command == "minimum-spanning-tree")
 
 

@@ -1,10 +1,9 @@
-"""Counting with patterns and narrow types, by the textbook: trusses, triangles, wedges, paths."""
+"""Counting with patterns and narrow types, by the textbook: triangles, wedges, paths."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import distributed_cases
 import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
@@ -35,23 +34,6 @@ def graph(name: str, kind: str, device: str) -> tuple[nx.Graph, sg.Matrix]:
         A = sg.Matrix._of(*A.shape, A.indptr, A.indices, np.ones(A.nvals, kind))
     assert A.iso == (kind == "iso")
     return G, A.to(device)
-
-
-# a narrow type with a sign and one without are counted in the same wide one
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=FULL if kind == "int8" else ()) for kind in PATTERNS]
-)
-@pytest.mark.parametrize("k", [3, 4, 5])
-@pytest.mark.parametrize("name", GRAPHS)
-def test_k_truss_of_the_textbook(name: str, k: int, kind: str, device: str) -> None:
-    G, A = graph(name, kind, device)
-    found = distributed_cases.k_truss(A, k)
-    expected = nx.k_truss(G, k)
-    assert expected.number_of_edges()
-    rows, columns = (ids.tolist() for ids in found.to("cpu").to_coo()[:2])
-    assert set(zip(rows, columns, strict=True)) == {
-        pair for i, j in expected.edges for pair in ((i, j), (j, i))
-    }
 
 
 @pytest.mark.parametrize("kind", PATTERNS)

@@ -63,6 +63,9 @@ ALGORITHMS = (
         sg.core_number, scores, "core", "kron.npz --top 10 --plot cores.png", undirected="edges"
     ),
     Algorithm(
+        sg.k_truss, edges, "triangles", "kron.npz 5 --top 3 -o truss.mtx", undirected="edges"
+    ),
+    Algorithm(
         sg.maximal_independent_set, members, "member", "grid.npz --seed 1 -o set.csv",
         undirected="edges",
     ),

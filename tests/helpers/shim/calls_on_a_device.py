@@ -223,6 +223,7 @@ ALGORITHMS: dict[str, Callable[[Given], Any]] = {
     "betweenness_centrality": lambda g: sg.betweenness_centrality(g.A),
     "connected_components": lambda g: sg.connected_components(g.A),
     "core_number": lambda g: sg.core_number(g.A + g.A.T),
+    "k_truss": lambda g: sg.k_truss(g.A + g.A.T, 3),
     "triangle_count": lambda g: sg.triangle_count(g.A + g.A.T),
     "clustering": lambda g: sg.clustering(g.A + g.A.T),
     "greedy_color": lambda g: sg.greedy_color(g.A + g.A.T, seed=1),
