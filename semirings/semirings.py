@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import DomainMismatch
 from .functions import BOOL, FLOAT64, INT64, DType, Function, scalar_type
 from .monoids import SUMS, Monoid, TypedMonoid, monoid
-from .operators import BinaryOp, binary
+from .operators import BinaryOp, binary, indexunary, unary
 
 # monoids of truth values: they convert sums and differences to bool, true where not zero
 _LOGICAL = (binary.lor, binary.land, binary.lxor, binary.lxnor)
@@ -178,13 +178,18 @@ def by_name(name: str) -> Semiring:
         raise AttributeError(
             f"no semiring {name}: {multiply} never gives a type that the monoid {add} takes"
         )
+    raise AttributeError(f"module 'spgraph.semirings' has no attribute {name!r}; {_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """What a message says to somebody who asks for a semiring that does not exist."""
+    rule = "semirings are named monoid_operator, as min_plus is"
+    spaces = {"unary": unary, "binary": binary, "monoid": monoid, "indexunary": indexunary}
+    homes = [f"{space}.{name}" for space, operators in spaces.items() if name in operators]
+    if homes:
+        return f"it is {' and '.join(homes)}; {rule}"
     close = difflib.get_close_matches(name, all_names(), n=3)
-    hint = (
-        f"did you mean {' or '.join(close)}?"
-        if close
-        else "semirings are named monoid_operator, as min_plus is"
-    )
-    raise AttributeError(f"module 'spgraph.semirings' has no attribute {name!r}; {hint}")
+    return f"did you mean {' or '.join(close)}?" if close else rule
 
 
 @cache

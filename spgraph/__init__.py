@@ -80,6 +80,11 @@ def _elsewhere(name: str) -> str:
     for module in (semirings, csgraph, generators, iterations):
         if name in module.__all__ or (module is semirings and hasattr(module, name)):
             return f"; it is spgraph.{module.__name__.rpartition('.')[2]}.{name}"
+    plain = {public.replace("_", "").lower(): public for public in __all__}
+    difflib: Any = importlib.import_module("difflib")
+    close = difflib.get_close_matches(name.replace("_", "").lower(), plain, n=3, cutoff=0.8)
+    if close:
+        return f"; did you mean {' or '.join(plain[match] for match in close)}?"
     return (
         "; docs/names.md has the names of SciPy, NetworkX and python-graphblas, and what they are "
         "called here"

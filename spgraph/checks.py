@@ -60,7 +60,7 @@ def operand(name: str, argument: str, u: Any) -> Vector | Matrix:
         return u
     parts = vectors_in(u)
     if parts or (not is_container(u) and np.ndim(u) < 2):
-        remedy = parts or "; Vector.from_dense and Vector.from_coo make a Vector"
+        remedy = parts or "; sg.Vector(x) makes a Vector of a list or an array"
         raise DomainMismatch(
             f"{name}: {argument}: expected a Vector, a Matrix or what converts to a Matrix, "
             f"got {type(u).__name__}{remedy}"
@@ -79,8 +79,8 @@ def is_container(value: object) -> bool:
 def vector(name: str, argument: str, v: object) -> Vector:
     if not isinstance(v, Vector):
         remedy = vectors_in(v) or (
-            "; Vector.from_dense and Vector.from_coo make one, sg.Vector(x) one of a Vector of "
-            "python-graphblas, too"
+            "; sg.Vector(x) makes one of a list, an array or a Vector of python-graphblas, "
+            "Vector.from_coo one of indices and values"
         )
         raise DomainMismatch(
             f"{name}: {argument}: expected a Vector, got {type(v).__name__}{remedy}"
@@ -172,9 +172,10 @@ def output(
         same_device(name, **{"the result": _On(device), "out": out})
     if mask is not None:
         if isinstance(mask, Vector | Matrix):
+            x = "v" if isinstance(mask, Vector) else "A"
             raise DomainMismatch(
-                f"{name}: mask: expected a Mask, got a {type(mask).__name__}: "
-                "v.S is its structure, v.V its truth"
+                f"{name}: mask: expected a Mask, got a {type(mask).__name__}; "
+                f"{x}.S is its structure, {x}.V its truth"
             )
         if not isinstance(mask, Mask):
             raise DomainMismatch(
@@ -366,7 +367,9 @@ def _index_vector(
 def position(name: str, argument: str, index: Any, size: int) -> int:
     """A single index as an int >= 0; a negative one counts from the end."""
     if not -size <= index < size:
-        raise IndexOutOfBound(f"{name}: {argument}: expected an index below {size}, got {index}")
+        raise IndexOutOfBound(
+            f"{name}: {argument}: expected {-size} <= index < {size}, got {index}"
+        )
     return int(index) % size
 
 

@@ -93,7 +93,11 @@ def _converted(given: Any, name: str, remedy: str, copy: bool) -> Matrix:
     elif is_graphblas(given, "Matrix"):
         return matrix_of_graphblas(given)
     elif isinstance(given, list) or is_array(given) or hasattr(given, "__array__"):
-        return Matrix.from_dense(given)  # of what offers __array__ alone: a table of pandas
+        array = as_array(name, given)  # of what offers __array__ alone: a table of pandas
+        if array.ndim != 2:
+            hint = "; Vector(x) takes 1" if array.ndim == 1 else ""
+            raise DomainMismatch(f"{name}: expected 2 dimensions, got {array.ndim}{hint}")
+        return Matrix.from_dense(array)
     for field in getattr(given, "_fields", ()):  # of from_edges, and of readers
         if isinstance(getattr(given, field), Matrix):
             remedy = f"; .{field} of it is a Matrix"

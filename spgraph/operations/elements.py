@@ -308,7 +308,12 @@ def _operator(
     if not isinstance(op, BinaryOp | Monoid):
         raise DomainMismatch(
             "apply: op: expected a UnaryOp, BinaryOp, Monoid or IndexUnaryOp, or the name of one, "
-            f"got {op!r}; UnaryOp.define(f) makes one of a function f"
+            f"got {op!r}; "
+            + (
+                f"np.{op.__name__}(u) applies NumPy's function"
+                if isinstance(op, np.ufunc)
+                else "UnaryOp.define(f) makes one of a function f"
+            )
         )
     if (left is None) == (right is None):
         raise DomainMismatch(f"apply: op: {op!r} takes two operands: give one of left= and right=")

@@ -39,7 +39,7 @@ def matrix(name: str, A: MatrixLike) -> Matrix:
 def vector(name: str, argument: str, v: object) -> Vector:
     """v as a Vector on the CPU, copied from a GPU or gathered from shards if necessary."""
     if not isinstance(v, Vector):
-        remedy = vectors_in(v) or "; Vector.from_dense and Vector.from_coo make one"
+        remedy = vectors_in(v) or "; sg.Vector(x) makes one of a list or an array"
         raise DomainMismatch(
             f"{name}: {argument}: expected a Vector, got {type(v).__name__}{remedy}"
         )

@@ -103,7 +103,7 @@ CUBE = scipy.sparse.coo_array(([1.0], ([0], [1], [0])), shape=(2, 2, 2))
         (sg.Matrix, (3, 4), "Matrix: x: expected a Matrix, a SciPy .* Matrix.empty a number of"),
         (sg.Matrix, 3, "Matrix: x: expected a Matrix, .* got int; Matrix.from_coo"),
         (sg.Matrix, sg.Vector([1, 2]), "Matrix: x: expected a Matrix, .* got Vector; "),
-        (sg.Matrix, [1, 2], "from_dense: array: expected 2 dimensions, got 1; a Vector is made"),
+        (sg.Matrix, [1, 2], "Matrix: x: expected 2 dimensions, got 1; Vector.x. takes 1"),
         (sg.Matrix, np.ma.masked_array([[1, 2]], [[0, 1]]), "expected an array without a mask"),
         (
             sg.Vector,

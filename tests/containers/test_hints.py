@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import spgraph as sg
-from spgraph.errors import DomainMismatch
+from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 
 A = sg.Matrix([[0, 4, 9, 0], [0, 0, 3, 0], [0, 0, 0, 1], [2, 0, 0, 0]])
 v = sg.Vector.from_coo([1, 2], [1, 5], size=4)
@@ -70,5 +70,58 @@ def test_what_holds_a_matrix_is_told_from_one() -> None:
 
 
 def test_a_sparse_array_is_no_result() -> None:
-    with pytest.raises(DomainMismatch, match="got csr_array; Vector.from_dense"):
+    with pytest.raises(DomainMismatch, match=r"got csr_array; sg\.Vector\(x\) makes one"):
         sg.vxm(scipy.sparse.csr_array([[1]]), A)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("lists", [[[1, 2], [3]], [[1], 2], [np.ones(2), np.ones(3)]])
+def test_lists_of_several_lengths_are_told(lists: Any) -> None:
+    for name, call in (("Matrix: x", sg.Matrix), ("Vector: x", sg.Vector)):
+        with pytest.raises(DimensionMismatch, match=f"^{name}: expected .* the same length"):
+            call(lists)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ((4, 0), "rows: expected -4 <= index < 4, got 4"),
+        ((0, -5), "columns: expected -4 <= index < 4, got -5"),
+        ((np.int8(0), np.int8(9)), "columns: expected -4 <= index < 4, got 9"),
+    ],
+)
+def test_the_index_beyond_a_matrix_is_named(key: Any, message: str) -> None:
+    with pytest.raises(IndexOutOfBound) as raised:
+        _ = A[key]
+    assert str(raised.value) == f"[]: {message}"
+
+
+@pytest.mark.parametrize("k", [4, -5])
+def test_the_index_beyond_a_vector_is_named(k: int) -> None:
+    with pytest.raises(IndexOutOfBound) as raised:
+        _ = v[k]
+    assert str(raised.value) == f"[]: positions: expected -4 <= index < 4, got {k}"
+
+
+def test_a_universal_function_of_numpy_is_told_how_it_is_applied() -> None:
+    with pytest.raises(DomainMismatch, match=r"got <ufunc 'sqrt'>; np\.sqrt\(u\) applies"):
+        sg.apply(A, np.sqrt)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("PageRank", "did you mean pagerank?"),
+        ("connected_component", "did you mean connected_components?"),
+        ("min_plus", "it is spgraph.semirings.min_plus"),
+        ("louvain", "docs/names.md has the names"),
+    ],
+)
+def test_names_that_the_package_lacks(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        getattr(sg, name)
+    assert hint in str(raised.value)
+
+
+def test_a_container_is_told_from_its_mask() -> None:
+    with pytest.raises(DomainMismatch, match=r"got a Matrix; A\.S is its structure, A\.V its"):
+        sg.mxm(A, A, mask=A)  # type: ignore[call-overload]

@@ -91,7 +91,7 @@ def test_products_with_foreign_matrices() -> None:
         lambda: u() @ [1, 2, 3],
         lambda: A() @ 3,
     ):
-        with pytest.raises(DomainMismatch, match="expected a Matrix or a Vector, got .*from_dense"):
+        with pytest.raises(DomainMismatch, match="expected a Matrix or a Vector, got .*sg.Vector"):
             call()
     with pytest.raises(TypeError):
         A() + "1"

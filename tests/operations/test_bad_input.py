@@ -38,7 +38,7 @@ CASES: list[tuple[str, Callable[[Vector], Any], type[Exception], str]] = [
     ("mxv direction", lambda w: ops.mxv(A(), u(), direction="down", out=w), ValueError, "mxv: direction: expected 'auto'"),
     ("out size", lambda w: ops.vxm(u(2), A(), out=w), DimensionMismatch, "vxm: out.size 2 != the result.size 3"),
     ("mask size", lambda w: ops.mxv(A(), u(), mask=u(3).S, out=w), DimensionMismatch, "mask.size 3 != the result.size 2"),
-    ("bare mask", lambda w: ops.mxv(A(), u(), mask=u(2), out=w), DomainMismatch, "v.S is its structure, v.V its truth"),
+    ("bare mask", lambda w: ops.mxv(A(), u(), mask=u(2), out=w), DomainMismatch, "got a Vector; v.S is its structure, v.V its truth"),
     ("matrix mask", lambda w: ops.mxv(A(), u(), mask=A().S, out=w), DimensionMismatch, "mask: expected the mask of a Vector"),
     ("array mask", lambda w: ops.mxv(A(), u(), mask=[1, 0], out=w), DomainMismatch, "mask: expected a Mask.*got list"),
     ("accum kind", lambda w: ops.mxv(A(), u(), accum=3, out=w), DomainMismatch, "accum: expected a BinaryOp or Monoid"),

@@ -343,7 +343,7 @@ def product(x: Any, y: Any) -> Any:
         if not hasattr(array, "tocsr") and not is_tensor(array):
             raise DomainMismatch(
                 f"@: expected a Matrix or a Vector, got {type(array).__name__}; "
-                "Vector.from_dense and Matrix.from_dense take arrays"
+                "sg.Vector(x) makes a Vector of a list, np.asarray(x) an array"
             )
     if not isinstance(x, Vector):
         return (operations.mxv if isinstance(y, Vector) else operations.mxm)(x, y)

@@ -52,7 +52,7 @@ class VectorIndexing:
             return _masked(self, key)
         at: Any = key if is_integer(key) else vector_key(key, self)
         if is_integer(at):
-            return _scalar(operations.extract(self, [from_end(at, self.size)]))
+            return _scalar(operations.extract(self, [from_end(at, self.size, "positions")]))
         return (_masked if isinstance(at, Mask) else operations.extract)(self, at)
 
     def __contains__(self, item: object) -> bool:
@@ -115,8 +115,8 @@ class MatrixIndexing:
             return _masked(self, key)
         rows, columns = key
         if is_integer(rows) and is_integer(columns):
-            row = operations.extract(self, rows, None)
-            return _scalar(operations.extract(row, [from_end(columns, row.size)]))
+            i, j = from_end(rows, self.nrows, "rows"), from_end(columns, self.ncols, "columns")
+            return _scalar(operations.extract(operations.extract(self, i, None), [j]))
         return operations.extract(self, rows, columns)
 
     def __contains__(self, item: object) -> bool:

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 BOOL = np.dtype(bool)
 
 
-def from_end(index: Any, size: int) -> int:
-    """Python's meaning of a negative index; one below -size stays outside."""
-    return int(index) + size if -size <= index < 0 else int(index)
+def from_end(index: Any, size: int, what: str) -> int:
+    """Python's meaning of a negative index; IndexOutOfBound for one outside of [-size, size)."""
+    if not -size <= index < size:
+        raise IndexOutOfBound(f"[]: {what}: expected {-size} <= index < {size}, got {index}")
+    return int(index) % size
 
 
 def single(key: Any) -> Any:

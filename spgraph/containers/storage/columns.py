@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers.storage.masked import refuse_masked_parts
-from spgraph.errors import DomainMismatch
+from spgraph.errors import DimensionMismatch, DomainMismatch
 
 LIBRARIES = {"pandas", "polars", "pyarrow"}
 EXACT = 2**53  # up to here float64 holds every integer
@@ -48,10 +48,19 @@ def array_of(name: str, given: Any) -> np.ndarray:
 
 
 def array_of_list(name: str, given: Sequence[Any]) -> np.ndarray:
-    """The NumPy array of a list; DomainMismatch where it has masked numbers, columns with missing
-    values, or integers that float64, beside floats, rounds.
+    """The NumPy array of a list; DimensionMismatch where its lists differ in length, DomainMismatch
+    where it has masked numbers, columns with missing values, or integers that float64, beside
+    floats, rounds.
     """
-    made = np.asarray(given)
+    try:
+        made = np.asarray(given)
+    except ValueError as error:  # of NumPy, whose message names no argument
+        if "inhomogeneous" not in str(error):
+            raise
+        raise DimensionMismatch(
+            f"{name}: expected numbers, or lists that all have the same length, got lists of "
+            "several lengths; from_coo takes the positions of entries and their values"
+        ) from None
     if made.ndim > 1 or made.dtype.kind in "bfO":
         refuse_masked_parts(name, given, made)
     if made.ndim > 1:
