@@ -286,3 +286,12 @@ def check_random_paths(data: Any, algorithm: Any, first: Any, add: Any, multiply
     values, parent = algorithm(A, source)
     assert entries(values) == x
     assert entries(parent) == best_parents(edges, x, multiply, source)
+
+
+def path_graph(weights: Any, device: str = "cpu") -> tuple[sg.Matrix, sg.Vector]:
+    """A directed path over these weights, and a start of their type at its first vertex."""
+    values = np.asarray(weights)
+    n = values.size + 1
+    A = sg.Matrix.from_coo(np.arange(n - 1), np.arange(1, n), values, nrows=n, ncols=n)
+    kind = values.dtype if values.dtype.kind == "f" else np.int64
+    return A.to(device), sg.Vector.from_coo([0], np.zeros(1, kind), size=n, device=device)
