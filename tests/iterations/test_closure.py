@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from closure_cases import (
-    CASES,
-    GRAPHS,
-    check_closure,
-    entries,
-    expected,
-    graph,
-    path_graph,
-)
+from closure_cases import CASES, GRAPHS, check_closure, entries, expected, graph, path_graph
 from fixtures_device import device  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st

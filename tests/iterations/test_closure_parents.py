@@ -6,27 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from closure_cases import (
-    CASES,
-    GRAPHS,
-    entries,
-    expected,
-    graph,
-    least_parents,
-    path_graph,
-)
+from closure_cases import CASES, GRAPHS, entries, expected, graph, least_parents, path_graph
 from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
 from spgraph.iterations.fixed_point import closure, counted
 from spgraph.iterations.shortest_path_dag import dag_edges, parents
-from spgraph.semirings import (
-    Semiring,
-    binary,
-    bor_band,
-    min_plus,
-    monoid,
-)
+from spgraph.semirings import Semiring, binary, bor_band, min_plus, monoid
 
 
 @pytest.mark.parametrize("case", ["distance", "distance, zeros", "width", "reliability"])

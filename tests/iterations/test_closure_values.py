@@ -6,11 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from closure_cases import (
-    check_nan,
-    entries,
-    path_graph,
-)
+from closure_cases import check_nan, entries, path_graph
 from fixtures_device import device  # noqa: F401
 
 import spgraph as sg

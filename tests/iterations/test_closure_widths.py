@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from closure_cases import (
-    CASES,
-    graph,
-)
+from closure_cases import CASES, graph
 from fixtures_device import device  # noqa: F401
 
 import spgraph as sg
@@ -18,9 +15,7 @@ from spgraph.backends.cuda.closure.closure import width_of
 from spgraph.direction import bucket_width, may_be_narrow, narrow_width
 from spgraph.iterations import closure_widths
 from spgraph.iterations.closure_buckets import next_limit
-from spgraph.semirings import (
-    min_plus,
-)
+from spgraph.semirings import min_plus
 
 DELTAS = [1e-323, 1e308, 10**400, np.float16(0.5), np.float32(3e38), np.int8(3), np.uint64(2**63)]
 
