@@ -177,9 +177,10 @@ def check_arguments(
     try:
         suffix, compression = _suffixes(name, KNOWN)
     except FormatError:
-        if not is_unnamed(name):
-            raise
-        return name, "", ""
+        if is_unnamed(name):
+            return name, "", ""
+        existing(name)  # of a name that is misspelt, the suffix is beside the point
+        raise
     if compression and suffix in binsparse_files.SUFFIXES:
         raise FormatError(f"{name}: expected {suffix} alone, which is not compressed from outside")
     existing(name)
@@ -331,9 +332,12 @@ def _suffixes(path: str, known: tuple[str, ...]) -> tuple[str, str]:
     if compression:
         suffix = os.path.splitext(stem)[1]
     if suffix not in known:
+        remedy = "rename the file or make a link to it"
+        if suffix == ".parquet":
+            remedy = "from_edges reads tables"
         raise FormatError(
             f"{path}: unknown suffix {suffix!r}; known are {' '.join(known)}, each also followed "
-            f"by one of {' '.join(COMPRESSIONS)}; rename the file or make a link to it"
+            f"by one of {' '.join(COMPRESSIONS)}; {remedy}"
         )
     return suffix, compression
 

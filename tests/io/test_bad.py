@@ -247,6 +247,8 @@ def test_one_endless_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_missing_folder_and_unknown_suffix(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no file .*nothing\.gr"):
         read(tmp_path / "nothing.gr")
+    with pytest.raises(FileNotFoundError, match="no file .*nothing$"):
+        read(tmp_path / "nothing")
     (tmp_path / "folder.gr").mkdir()
     with pytest.raises(IsADirectoryError, match="is a folder"):
         read(tmp_path / "folder.gr")
@@ -256,6 +258,9 @@ def test_missing_folder_and_unknown_suffix(tmp_path: Path) -> None:
             read(tmp_path / name)
         for suffix in (*files.KNOWN, *source.COMPRESSIONS):
             assert suffix in str(caught.value)
+    (tmp_path / "t.parquet").touch()
+    with pytest.raises(FormatError, match=r"'\.parquet'; .*; from_edges reads tables$"):
+        read(tmp_path / "t.parquet")
 
 
 def test_bad_arguments(tmp_path: Path) -> None:
