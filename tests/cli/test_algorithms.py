@@ -90,6 +90,13 @@ def all_commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
     return found
 
 
+def test_the_list_of_commands_has_one_style() -> None:
+    for path in all_commands(cli.cli):
+        group: Any = cli.cli if len(path) == 1 else cli.cli.commands[path[0]]
+        text = group.commands[path[-1]].short_help
+        assert text and text[0].isupper() and text[-1].isalnum(), path
+
+
 # what stands in the examples, and what is quick; 18 is the scale of a Kronecker graph
 SMALLER = {"18": "8", "16": "6", "300": "12", "1000": "20", "100000": "300", "0.01": "0.1"}
 

@@ -72,6 +72,7 @@ info = click.Command(
         options.picture("Draw how many vertices have which degree into this file"),
         options.FORMAT,
     ],
+    short_help="What a graph is: size, symmetry, degrees, type",
     help="""What a graph is: size, symmetry, degrees, type.
 
     \b
@@ -130,6 +131,7 @@ convert = click.Command(
     "convert",
     callback=run_convert,
     params=[*options.GRAPH, *output_options(), options.FORMAT],
+    short_help="Write a graph in another format",
     help="""Write a graph in another format.
 
     What the options say of the file that is read (--symmetric, --columns, --compact) holds for the
@@ -155,7 +157,7 @@ GENERATORS: dict[str, tuple[Callable[..., sg.Matrix], str]] = {
 }
 
 
-@click.group()
+@click.group(short_help="Make a graph and write it to a file")
 def generate() -> None:
     """Make a graph and write it to a file.
 

@@ -122,6 +122,7 @@ warm = click.Command(
             help="Let all users read the kernels, as in a folder of root's for a class.",
         ),
     ],
+    short_help="Compile the kernels of algorithms ahead of time",
     help="""Compile the kernels of algorithms ahead of time, of all if none is named.
 
     They are those of the CPU, for graphs without weights, with float64 and with int64 ones, and
