@@ -35,6 +35,15 @@ def _all_bits(dtype: np.dtype) -> int:
     return -1 if dtype.kind == "i" else int(highest(dtype))
 
 
+def _compared(limit: Limit) -> Limit | str:
+    """What stands for a limit where monoids are compared: 0.0 == -0.0, and NaN != NaN, but caches
+    of what is made of a monoid have to tell the first two apart and to find the last again.
+    """
+    if isinstance(limit, float | np.floating) and (limit != limit or limit == 0):
+        return str(limit) if limit != limit or np.signbit(limit) else 0
+    return limit
+
+
 # operators that reduce integers in 64 bits, as numpy.sum does, and the types they use for it
 SUMS = (binary.plus, binary.times)
 _COUNTED = {"b": INT64, "i": INT64, "u": np.dtype("uint64")}
@@ -54,6 +63,16 @@ class TypedMonoid:
     terminal: np.generic | None
     any: bool
     idempotent: bool
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedMonoid) and self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.function.result))
+
+    def _facts(self) -> tuple[object, ...]:
+        ends = _compared(self.identity), _compared(self.terminal)
+        return self.name, self.function, *ends, self.any, self.idempotent
 
     @property
     def dtype(self) -> np.dtype:
@@ -121,6 +140,15 @@ class Monoid:
                     f"Monoid({self.op.name}): {what} must be a number or a function of the type, "
                     f"got {limit!r}"
                 )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Monoid) and self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        return hash((self.op.name, self.idempotent))
+
+    def _facts(self) -> tuple[object, ...]:
+        return self.op, _compared(self.identity), _compared(self.terminal), self.idempotent
 
     @property
     def name(self) -> str:

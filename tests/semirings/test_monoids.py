@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import semirings_cases as sc
 
+import spgraph as sg
 import spgraph.semirings as semirings
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import (
@@ -435,3 +436,24 @@ def test_monoids_that_are_refused(build: Any, message: str) -> None:
 
 def test_an_identity_may_be_nan() -> None:
     assert math.isnan(Monoid(binary.min, math.nan).resolve("float32").identity)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_monoids_of_zeros_of_either_sign_are_two(kind: str) -> None:
+    below, above = (Monoid(binary.plus, zero) for zero in (-0.0, 0.0))
+    assert below != above and below == Monoid(binary.plus, np.float64(-0.0))
+    for each, sign in ((above, 1), (below, -1), (above, 1)):
+        for found in (each.resolve(kind).identity, each.reduction(kind).identity):
+            assert math.copysign(1, found) == sign
+        ring = Semiring(each, binary.times).resolve(kind, kind)
+        assert math.copysign(1, ring.add.identity) == sign
+        assert ring != Semiring(below if sign > 0 else above, binary.times).resolve(kind, kind)
+        assert math.copysign(1, sg.reduce(sg.Vector.empty(3, kind), each)) == sign
+
+
+def test_a_monoid_whose_identity_is_nan_equals_itself() -> None:
+    one, other = (Monoid(binary.min, value) for value in (math.nan, np.float32("nan")))
+    assert one == other and hash(one) == hash(other) and one != Monoid(binary.min, math.inf)
+    assert pickle.loads(pickle.dumps(one)) == one and one.resolve("float32") is other.resolve(
+        "float32"
+    )

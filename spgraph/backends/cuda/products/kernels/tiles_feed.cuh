@@ -11,7 +11,7 @@ constexpr int BUFFERS = sizeof(U) > 4 ? 1 : 2;
 // No warp waits for another one: the last that is done with a buffer has it filled anew. Each warp
 // counts itself (acquire and release) after all of its lanes have read, so that the copy comes after
 // every read. Racecheck knows neither such counts nor that barriers wait for bulk copies: it gets the
-// other Feed (tests/sanitizers.py).
+// other Feed (tests/programs/sanitizers.py).
 struct Feed {
     Shared parts, state; // of each buffer a barrier, and how often warps were done with it
     const char* hubs;
