@@ -7,16 +7,16 @@ outside are replaced by their values, and functions are called as `math.f`, `np.
 
 import ast
 import builtins
-import linecache
 import math
 import os
 from collections.abc import Callable, Hashable
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from ..errors import DomainMismatch
+from .definition import definition
 from .functions import C_TYPES, NAME
 from .vocabulary import CALL_NAMES, OPERATORS, WORDS
 
@@ -41,7 +41,7 @@ def read(f: Callable[..., object], owner: str, count: int) -> ast.FunctionDef:
         raise DomainMismatch(
             f"{owner}: expected a Python function or lambda, got {f!r}; wrap it in one"
         )
-    node = _find(f, owner)
+    node = definition(f, owner)
     arguments = node.args
     taken = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
     if (
@@ -56,50 +56,6 @@ def read(f: Callable[..., object], owner: str, count: int) -> ast.FunctionDef:
             f"it is defined as ({ast.unparse(arguments)})"
         )
     return _Alone(f, owner).function(node, taken)
-
-
-def _find(f: FunctionType, owner: str) -> ast.FunctionDef | ast.Lambda:
-    code = f.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, f.__globals__)
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:
-        tree = ast.Module([], [])
-    kind = ast.Lambda if f.__name__ == "<lambda>" else ast.FunctionDef
-    found = [node for node in ast.walk(tree) if isinstance(node, kind) and _fits(node, code)]
-    if len(found) > 1:
-        found = [node for node in found if isinstance(node, ast.Lambda) and _holds(node.body, code)]
-    if len(found) != 1:
-        raise DomainMismatch(
-            f"{owner}: the source of {f.__name__} cannot be read"
-            f" ({code.co_filename}, line {code.co_firstlineno}); define it in a file or a notebook"
-            " cell, or give both texts with from_expressions"
-        )
-    return found[0]
-
-
-def _fits(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
-    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
-    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
-    arguments = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-    return (
-        first == code.co_firstlineno
-        and (isinstance(node, ast.Lambda) or node.name == code.co_name)
-        and tuple(arguments) == code.co_varnames[: code.co_argcount]
-    )
-
-
-def _holds(body: ast.expr, code: CodeType) -> bool:
-    """Whether all of the code's instructions are in `body`: tells two lambdas of one line apart."""
-    start, end = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
-    spans = [
-        (line, column, last, until) for line, last, column, until in code.co_positions() if until
-    ]
-    return all(
-        start <= (line or 0, column or 0) and (last or 0, until or 0) <= end
-        for line, column, last, until in spans
-    )
 
 
 class _Alone(ast.NodeTransformer):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import math
 import pickle
+import runpy
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -244,3 +248,56 @@ def test_cuda_function() -> None:
         DomainMismatch, match=r"cuda_function\(decide\): prints|cuda_function\(decide\): line \d+"
     ):
         cuda_function(prints, "decide", types, np.dtype("float32"))
+
+
+NESTED = """from __future__ import annotations
+class Of:
+    def made():
+        factor = 2
+        {0}
+        return f
+f = Of.made()
+"""
+
+
+@pytest.mark.parametrize("around", ["{0}", NESTED])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f = lambda x, y: x + y", "f = lambda x, y: x - y"),
+        ("def f(x: int, y: int) -> int: return x + 2 * y", "def f(x, y): return x + 3 * y"),
+        ("def f(x, y): return x + y * 0.0", "def f(x, y): return x + y * -0.0"),
+        ("g, f = lambda x, y: y, lambda x, y: x * y", "g, f = lambda x, y: y, lambda x, y: y"),
+        (
+            "g, f = lambda x, y: x + y, lambda x, y: x - y",
+            "g, f = lambda x, y: x - y, lambda x, y: x + y",
+        ),
+        ("def f(x, y): return max(x, y)", "def f(x, y): return min(x, y)"),
+    ],
+)
+def test_refused_where_the_file_was_edited_since_its_import(
+    around: str, before: str, after: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "operators_of_a_user.py"
+    path.write_text(around.format(before), encoding="utf-8")
+    f = runpy.run_path(str(path))["f"]
+    defined = BinaryOp.define(f)
+    path.write_text(around.format(after) + "\n# more\n", encoding="utf-8")
+    with pytest.raises(
+        DomainMismatch, match=r"(cannot be|has changed since it was) read \(.*line \d"
+    ):
+        BinaryOp.define(f)
+    path.write_text("\n" + around.format(before), encoding="utf-8")  # the line is another one
+    with pytest.raises(DomainMismatch, match="the source of .* cannot be read"):
+        BinaryOp.define(f)
+    path.write_text(around.format(before), encoding="utf-8")
+    assert BinaryOp.define(f) == defined
+
+
+def test_a_cell_of_a_notebook_is_compiled_statement_by_statement() -> None:
+    text = "import math\ndef f(x, y): return math.floor(x) + y\nawait something()\n"
+    linecache.cache["<a cell>"] = len(text), None, text.splitlines(keepends=True), "<a cell>"
+    scope: dict[str, Any] = {}
+    for statement in ast.parse(text).body[:2]:
+        exec(compile(ast.Module([statement], []), "<a cell>", "exec"), scope)
+    assert BinaryOp.define(scope["f"]).resolve("float64", "int8").result == np.int64
