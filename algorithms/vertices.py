@@ -9,6 +9,7 @@ from ..containers.annotations import Position, Vertices
 from ..containers.storage.arrays import as_array
 from ..containers.storage.numbers import is_integer
 from ..errors import DomainMismatch, IndexOutOfBound
+from ..iterations.path_parents import path_from_root
 
 NAMES = (
     "; a name's position is ids[name], with the ids that from_edges gives, or list(G).index(name) "
@@ -60,13 +61,4 @@ def tree_path(name: str, parent: Vector | None, v: Position) -> list[int]:
             f"{name}.path_to: expected a result of parents=True, got one of parents=False"
         )
     v = _in_range(f"{name}.path_to: v", "v", v, parent.size)
-    # on a GPU, and of shards, one copy takes less time than a step for each vertex
-    parent = parent.to("cpu")
-    path, before = [], parent[v]
-    while before is not None:
-        path.append(v)
-        if before == v:
-            break
-        v = int(before)
-        before = parent[v]
-    return path[::-1]
+    return path_from_root(parent, v)

@@ -282,8 +282,8 @@ def _fitting(A: Matrix, start: Vector, x: Vector, plan: Plan) -> Vector:
         x = x.astype(plan.kind) if fits else x
     if not fits:
         raise OverflowError(
-            f"closure: A: expected values along the best walks that {plan.kind} holds, got one "
-            "beyond; take entries and a start of type float64"
+            f"A: expected values along the best walks that {plan.kind} holds, got one beyond; "
+            "take entries of type float64"
         )
     return x
 

@@ -93,3 +93,25 @@ def _searched(A: Matrix, distance: Vector, source: int) -> Vector:
     parent = search(dag_edges(A, distance, min_plus), root, min_secondi).value
     assert parent is not None
     return parent
+
+
+def path_from_root(parent: Vector, v: int) -> list[int]:
+    """The vertices on the path from the root of the tree `parent`, which is its own parent, to v;
+    none if v is not in it. ValueError where there is no tree.
+    """
+    # on a GPU, and of shards, one copy takes less time than a step for each vertex
+    tree = parent.to("cpu").to_bitmap()
+    values, bits = tree._values, tree._bits
+    path: list[int] = []
+    while bits is None or bits.item(v >> 5) >> (v & 31) & 1:
+        path.append(v)
+        before = values.item(v)
+        if before == v:
+            break
+        if not 0 <= before < tree.size or len(path) == tree.size:
+            raise ValueError(
+                f"path_to: parent: expected a tree, got {before} before {v} on the way from "
+                f"{path[0]} to a root"
+            )
+        v = before
+    return path[::-1]

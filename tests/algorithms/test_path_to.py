@@ -98,3 +98,24 @@ def test_a_name_is_told_where_its_position_is() -> None:
         sg.bfs(A, "Ulm")  # type: ignore[call-overload]
     with pytest.raises(DomainMismatch, match=rf"got \['Ulm'\]{hint}"):
         sg.multi_source_bfs(A, ["Ulm"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(("parents", "wrong"), [([1, 2, 1], 1), ([0, 3, 1], 3), ([0, -1, 1], -1)])
+def test_parents_that_are_no_tree_are_an_error(parents: list[int], wrong: int) -> None:
+    """They went round for ever, or to vertices from behind."""
+    for parent in (sg.Vector(parents), sg.Vector.from_coo([0, 1, 2], parents, size=3)):
+        with pytest.raises(ValueError, match=f"expected a tree, got {wrong} before .* from 2 to a"):
+            sg.BFS(sg.Vector([0, 1, 2]), parent).path_to(2)
+
+
+@pytest.mark.parametrize("form", ["full", "bitmap", "sparse"])
+def test_parents_of_every_storage_have_paths(form: str) -> None:
+    n = 100
+    parent = sg.Vector.arange(n - 1).to_numpy().tolist()
+    ids = np.arange(n) if form == "full" else np.arange(n)[:-3]
+    found = sg.Vector.from_coo(ids, np.array([0, *parent])[ids], size=n)
+    found = found.to_sparse() if form == "sparse" else found.to_bitmap()
+    assert form in (found.storage, "full")
+    tree = sg.SSSP(found, found)
+    assert tree.path_to(np.int8(70)) == list(range(71))
+    assert tree.path_to(99) == (list(range(100)) if form == "full" else [])

@@ -158,7 +158,7 @@ def test_huge_weights(device: str) -> None:
     assert fits.distance.to_numpy().tolist() == [0, top - 9, top - 2]
     assert fits.parent.to_numpy().tolist() == [0, 0, 1]
     for weights in (np.array([top - 9, 10]), np.array([2**62, 2**62, 0]), np.array([top, 1])):
-        with pytest.raises(OverflowError, match="float64"):
+        with pytest.raises(OverflowError, match=r"^A: expected .* take entries of type float64$"):
             sssp(path(weights).to(device), 0)
     with pytest.raises(OverflowError, match="sssp: A: expected distances that int64 holds"):
         sssp(path(np.array([2**63], np.uint64)).to(device), 0)
