@@ -141,7 +141,5 @@ def bfs(
     start = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     # q<!level> = q min.secondi A: the least vertex of the frontier that has an edge to it
     ring = min_secondi if parents else any_pair
-    found = search_checked(A, start, ring, direction, max_depth, trace)
-    if found.trace is not None:
-        return TracedBFS(found.level, found.value, found.trace)
-    return BFS(found.level, found.value)
+    level, parent, rows = search_checked(A, start, ring, direction, max_depth, trace)
+    return BFS(level, parent) if rows is None else TracedBFS(level, parent, rows)

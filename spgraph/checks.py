@@ -246,10 +246,12 @@ def binary(name: str, argument: str, op: object) -> BinaryOp:
     )
 
 
-def typed(name: str, op: Any, *types: Any, **index: Any) -> Any:
-    """The operator, monoid or semiring resolved for these types, or DomainMismatch."""
+def typed(name: str, op: Any, *types: Any) -> Any:
+    """The operator, monoid or semiring resolved for these types, of which that of positions is the
+    last, or DomainMismatch.
+    """
     try:
-        return op.resolve(*types, **index)
+        return op.resolve(*types)
     except DomainMismatch as error:
         raise DomainMismatch(f"{name}: {error}") from None
 

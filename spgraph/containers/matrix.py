@@ -201,7 +201,7 @@ class Matrix(
         3
         """
         kept = self if self._source is None else self._with_arrays
-        return int(kept._indices.size)
+        return kept._indices.size
 
     @property
     def dtype(self) -> np.dtype:

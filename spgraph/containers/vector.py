@@ -110,7 +110,7 @@ class Vector(
         v._bits = bits
         # of a bitmap it may be unknown until somebody asks: counted then, or fetched by the
         # function given
-        v._nvals = nvals if bits is not None else int(values.size)
+        v._nvals = nvals if bits is not None else values.size
         return v
 
     # --- what it is -------------------------------------------------------------------------------

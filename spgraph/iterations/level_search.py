@@ -84,9 +84,8 @@ def search(
     """
     flags("search", trace=trace)
     A, start = operands("search", A, "start", start)
-    return search_checked(
-        A, start, checks.semiring("search", semiring), direction, max_depth, trace
-    )
+    ring = checks.semiring("search", semiring)
+    return Search(*search_checked(A, start, ring, direction, max_depth, trace))
 
 
 def search_checked(
@@ -96,8 +95,10 @@ def search_checked(
     direction: Direction = "auto",
     max_depth: int | None = None,
     trace: bool = False,
-) -> Search:
-    """`search` for a caller that has checked A and `trace`, and made a `start` that fits."""
+) -> tuple[Vector, Vector | None, list[Level] | None]:
+    """What `search` gives, for a caller that has checked A and `trace`, and made a `start` that
+    fits.
+    """
     checks.direction("search", direction)
     plan = _plan(ring, start.dtype, A.dtype, A.index_dtype)
     if plan.converts:
@@ -106,7 +107,7 @@ def search_checked(
     if start.nvals == 0:
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
         nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None
-        return Search(empty, nothing, [] if trace else None)
+        return empty, nothing, [] if trace else None
     device = A.device
     fused = getattr(backend(device), "search", composed_search)
     typed = plan.typed if plan.values else None
@@ -115,7 +116,7 @@ def search_checked(
     if found is None:  # not of this Matrix, in host memory
         found = composed_search(A, A._T if direction == "pull" else None, *given)
     level, value, rows = found
-    return Search(level, value, None if rows is None else _levels(rows, level.nvals))
+    return level, value, None if rows is None else _levels(rows, level.nvals)
 
 
 def composed_search(
@@ -197,8 +198,8 @@ def typed_for_rounds(
     """The semiring over values of its own: each round's are the operands of the next. Kept, for
     comparing operators costs more than all other checks of a call.
     """
-    first = checks.typed(name, ring, start, entries, index=index)
-    again: TypedSemiring = checks.typed(name, ring, first.dtype, entries, index=index)
+    first = checks.typed(name, ring, start, entries, index)
+    again: TypedSemiring = checks.typed(name, ring, first.dtype, entries, index)
     if again.dtype != first.dtype:
         raise DomainMismatch(
             f"{name}: semiring: {ring!r} makes {first.dtype} of {start} and {again.dtype} of "
@@ -232,9 +233,9 @@ def _pulls(A: Matrix, device: Device, direction: str, first: bool) -> bool:
         return direction == "pull"
     if A.has_transpose:
         return first or not is_streamed(A)
-    if is_streamed(A):
+    if device == "cpu" and A.nvals < TRANSPOSE_FROM:
         return False
-    return not A._transient and (device != "cpu" or A.nvals >= TRANSPOSE_FROM)
+    return not A._transient and not is_streamed(A)
 
 
 def _max_depth(max_depth: int | None, A: Matrix) -> int:

@@ -79,7 +79,7 @@ def product(
             f"{name}: {argument}.shape {x.shape} does not fit {matrix}.{extent} {expected}"
         )
     types = (x.dtype, A.dtype) if left else (A.dtype, x.dtype)
-    typed = checks.typed(name, checks.semiring(name, semiring), *types, index=A.index_dtype)
+    typed = checks.typed(name, checks.semiring(name, semiring), *types, A.index_dtype)
     nothing = _nothing(name, typed, fill)
     with on_device(device_of(x)):
         if x.ndim == 1:

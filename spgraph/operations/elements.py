@@ -212,7 +212,7 @@ def _ewise(
         fills = scalars.operand(name, "left", left, x), scalars.operand(name, "right", right, y)
         x, y = (np.promote_types(*types) for types in ((x, fills[0].dtype), (y, fills[1].dtype)))
     operator = checks.binary(name, "op", op)
-    typed = checks.typed(name, operator, x, y, index=index_dtype(max(u.shape)))
+    typed = checks.typed(name, operator, x, y, index_dtype(max(u.shape)))
     function = checks.accumulator(name, accum, out, typed.result)
     if union and left is None:
         for one, other in ((u, v), (v, u)):
@@ -324,7 +324,7 @@ def _operator(
         return compared[0], "right", compared[1]
     operand = scalars.operand("apply", side, value, u.dtype)
     types = (u.dtype, operand.dtype) if left is None else (operand.dtype, u.dtype)
-    return checks.typed("apply", function, *types, index=index_dtype(max(u.shape))), side, operand
+    return checks.typed("apply", function, *types, index_dtype(max(u.shape))), side, operand
 
 
 @overload

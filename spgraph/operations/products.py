@@ -100,9 +100,7 @@ def mxv(
         device = checks.same_device("mxv", A=A, u=u)
     checks.same_size("mxv", "u.size", u.size, "A.ncols", A.ncols)
     checks.output("mxv", (A.nrows,), device, mask, accum, replace, out)
-    typed = checks.typed(
-        "mxv", checks.semiring("mxv", semiring), A.dtype, u.dtype, index=A.index_dtype
-    )
+    typed = checks.typed("mxv", checks.semiring("mxv", semiring), A.dtype, u.dtype, A.index_dtype)
     return mxv_typed("mxv", A, u, typed, mask, accum, replace, out, direction)
 
 
@@ -185,9 +183,7 @@ def vxm(
         device = checks.same_device("vxm", u=u, A=A)
     checks.same_size("vxm", "u.size", u.size, "A.nrows", A.nrows)
     checks.output("vxm", (A.ncols,), device, mask, accum, replace, out)
-    typed = checks.typed(
-        "vxm", checks.semiring("vxm", semiring), u.dtype, A.dtype, index=A.index_dtype
-    )
+    typed = checks.typed("vxm", checks.semiring("vxm", semiring), u.dtype, A.dtype, A.index_dtype)
     return vxm_typed("vxm", u, A, typed, mask, accum, replace, out, direction)
 
 
@@ -287,9 +283,7 @@ def mxm(
     device = checks.same_device("mxm", A=A, B=B)
     checks.inner_size("mxm", A, B)
     checks.output("mxm", (A.nrows, B.ncols), device, mask, accum, replace, out)
-    typed = checks.typed(
-        "mxm", checks.semiring("mxm", semiring), A.dtype, B.dtype, index=A.index_dtype
-    )
+    typed = checks.typed("mxm", checks.semiring("mxm", semiring), A.dtype, B.dtype, A.index_dtype)
     function = checks.accumulator("mxm", accum, out, typed.dtype)
     return finish("mxm", by_cost(A, B, typed, mask), mask, function, replace, out, masked=True)
 

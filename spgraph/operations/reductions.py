@@ -106,7 +106,7 @@ def reduce_mxm(
     checks.inner_size("reduce_mxm", A, B)
     checks.output("reduce_mxm", (A.nrows, B.ncols), device, mask, None, False, None)
     typed = checks.typed(
-        "reduce_mxm", checks.semiring("reduce_mxm", semiring), A.dtype, B.dtype, index=A.index_dtype
+        "reduce_mxm", checks.semiring("reduce_mxm", semiring), A.dtype, B.dtype, A.index_dtype
     )
     sum_ = _typed("reduce_mxm", monoid, typed.dtype, dtype)
     dots = getattr(backend(device), "reduce_dots", None)
