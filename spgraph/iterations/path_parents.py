@@ -38,18 +38,16 @@ def with_paths(A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vec
     """The closure over min_plus from `source`; and its `path_parents`, or None where too many
     vertices have several. None where the backend does not find both in one loop for A's types.
     """
-    on = backend(A.device)
-    if A.nvals == 0:
-        return None
-    if A.dtype.kind == "f":
+    on, kind = backend(A.device), A.dtype
+    if kind.kind == "f":
         fused = getattr(on, "closure_path_parents", None)
-        if fused is None or A.dtype != np.float32 or A.index_dtype != np.int32:
+        if fused is None or kind != np.float32 or A.index_dtype != np.int32 or A.nvals == 0:
             return None
         start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
         A, plan = checked(A, start, min_plus, delta)
         return fused(A, source, plan.delta, plan.reach)
     fused = getattr(on, "closure_counted", None)
-    if fused is None:
+    if fused is None or A.nvals == 0:
         return None
     start = Vector.unit(source, 0, size=A.nrows, dtype=INT64, device=A.device)
     # where values are the same along some edges, what counts edges tells them apart
@@ -67,8 +65,9 @@ def path_parents(A: Matrix, distance: Vector, source: int) -> Vector:
 
     A Vector of A.nrows and of the type of A.indices. `distance` is what the closure of A over
     min_plus brings from `source`, of the weights' own type. Where hardly a vertex has several to
-    choose from, as among floats, one pass over the edges finds them; otherwise they are those of a
-    search over the shortest-path DAG. Looks at A's transpose only where it is at hand already.
+    choose from, as among floats, one pass over the edges finds them, and of few edges on a CPU a
+    search along them; otherwise they are those of a search over the shortest-path DAG. Looks at A's
+    transpose only where it is at hand already.
 
     >>> import spgraph as sg
     >>> from spgraph.iterations.path_parents import path_parents

@@ -5,6 +5,7 @@ edges that carry its values, and one such edge (the parent) for each vertex.
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -190,17 +191,34 @@ def path_parents(
     A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring, source: int
 ) -> Vector | None:
     """The parents of a search from `source` over the shortest-path DAG of x, `source` itself there;
-    None where a vertex has several to choose from, which takes that search. `T` is as for
-    `parents`.
+    None where a vertex has several to choose from and A has edges enough for several threads to
+    search. `T` is as for `parents`.
     """
     x = x.to_bitmap()
     parent = np.empty(A.nrows, A._indices.dtype)
     parent.fill(-1)
     parent[source] = source
     if _find_parents(A, T, x, semiring, parent, True):
-        return None
+        if pool.threads_for(A.nvals, pool.LONG_STEPS) > 1:
+            return None
+        if _find_tree(A, x, semiring, source, parent) != x.nvals:
+            return _vector(parent, parent >= 0)
     bits = None if x._bits is None else x._bits.copy()
     return Vector._of(x.size, parent, bits=bits, nvals=x.nvals)
+
+
+def _find_tree(
+    A: Matrix, x: Vector, semiring: TypedSemiring, source: int, parent: np.ndarray
+) -> int:
+    """Fill `parent` by a search from `source` over the shortest-path DAG of x, of bitmap storage,
+    without making that; returns how many vertices it finds.
+    """
+    kernel = _parents_kernels(semiring, False, True, A.iso).path_tree
+    bits, count = NO_BITS if x._bits is None else x._bits, np.zeros(1, INT64)
+    level, queue = np.empty((2, parent.size), parent.dtype)
+    arrays = (A._indptr, A._indices, A._values, x._values, bits)
+    pool.launch(kernel, 1, *arrays, source, parent, level, queue, count)
+    return int(count[0])
 
 
 def _find_parents(
@@ -209,7 +227,7 @@ def _find_parents(
     """Fill `parent` from the edges that carry x, of bitmap storage; True where a vertex has several
     and has to have a `sole` one.
     """
-    kernel = jit.module("parents", parents_program(semiring, T is not None, sole, A.iso)).parents
+    kernel = _parents_kernels(semiring, T is not None, sole, A.iso).parents
     threads = pool.threads_for(A.nvals, pool.LONG_STEPS)
     walked = A if T is None else T
     bits, several = NO_BITS if x._bits is None else x._bits, np.zeros(1, np.int64)
@@ -229,9 +247,12 @@ def _parts(A: Matrix, threads: int) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=1024)
-def parents_program(semiring: TypedSemiring, has_transpose: bool, sole: bool, iso: bool) -> str:
-    """The preamble of kernels/parents.py."""
-    return preamble.semiring(semiring, IN=has_transpose, SOLE=sole, ISO=iso)
+def _parents_kernels(
+    semiring: TypedSemiring, has_transpose: bool, sole: bool, iso: bool
+) -> ModuleType:
+    """The kernels of kernels/parents.py."""
+    text = preamble.semiring(semiring, IN=has_transpose, SOLE=sole, ISO=iso)
+    return jit.module("parents", text)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,6 +1,7 @@
-# For every vertex v: the least other vertex u with  value[u] * A[u, v] == value[v].  Preamble: IN
-# (rows hold in-edges: the matrix is A's transpose; else out-edges), SOLE (end, with several[0] = 1,
-# where a vertex has more than one, counting what `parent` holds before), ISO, multiply.
+# For every vertex v: the least other vertex u with  value[u] * A[u, v] == value[v].  And, by one
+# thread, the parents of a search from one vertex along these edges.  Preamble: IN (rows hold
+# in-edges: the matrix is A's transpose; else out-edges), SOLE (end, with several[0] = 1, where a
+# vertex has more than one, counting what `parent` holds before), ISO, multiply.
 
 
 @kernel
@@ -45,3 +46,36 @@ def parents(thread, threads, sync, indptr, indices, values, value, bits, parts, 
                     several[0] = 1
                     return
                 old = atomic_load(parent, np.int64(j))
+
+
+@kernel
+def path_tree(
+    thread, threads, sync, indptr, indices, values, value, bits, source, parent, level, queue, count
+):
+    """The least parents of a search from `source`, itself there; -1 for vertices that it does not
+    find, and how many it does.
+    """
+    full = bits.size == 0
+    for v in range(np.uint64(parent.size)):
+        parent[v] = -1
+    queue[0], parent[source], level[source] = source, source, 0
+    found, at = np.uint64(1), np.uint64(0)
+    while at < found:
+        if at & np.uint64(1023) == 0:
+            poll(sync)
+        i = np.uint64(queue[at])
+        at += np.uint64(1)
+        x, depth = value[i], level[i] + 1
+        for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            j = np.uint64(indices[e])
+            if multiply(x, values[0] if ISO else values[e], 0, i, i, j) != value[j]:
+                continue
+            bit = np.uint32(j & np.uint64(31))
+            if not full and bits[j >> np.uint64(5)] >> bit & np.uint32(1) == 0:
+                continue
+            if parent[j] < 0:
+                parent[j], level[j], queue[found] = i, depth, j
+                found += np.uint64(1)
+            elif level[j] == depth and i < np.uint64(parent[j]):
+                parent[j] = i
+    count[0] = found
