@@ -29,7 +29,7 @@ from spgraph.backends.cpu.entrywise.vectors import (
     scatter,
     select,
 )
-from spgraph.backends.cpu.power.power import power, power_shard
+from spgraph.backends.cpu.power.power import inverse_degrees, power, power_shard
 from spgraph.backends.cpu.products.multiply import (
     multiply_array,
     multiply_dense,

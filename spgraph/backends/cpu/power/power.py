@@ -46,21 +46,22 @@ def power(
     second = semiring.multiply.name == "second"
     iso = second or all(M.iso for M in matrices)
     first, last = matrices[0], matrices[-1]
-    even = second and _is_even(first) and (last is first or _is_even(last))
-    text = preamble.constants(ISO=iso, SECOND=second, EVEN=even)
+    starts, even = _chunks(first)
+    starts2, even2 = (starts, even) if last is first else _chunks(last)
+    even = second and even and even2
+    spread = isinstance(restart, Vector)
+    text = preamble.constants(ISO=iso, SECOND=second, EVEN=even, SPREAD=spread)
     text += semiring.multiply.define_python("multiply")
     kernel = jit.module("power", text).power
     given: list[np.ndarray | np.uint64] = []
     for M, scale in zip((first, last), (scales[0], scales[-1]), strict=True):
         # of two matrices one may have one value, the other many
         values = np.repeat(M._values, M.nvals) if M.iso and not iso else M._values
-        given += [M._indptr, M._indices, values, *_spread(scale, 1.0)]
+        given += [M._indptr, M._indices, values, *_spread(scale)]
     kind = np.float32 if single else np.float64
     work = np.empty((2, n + 1), kind), np.empty(n + 1 if len(matrices) == 2 else 1, kind)
     for gathered in work:
         gathered[..., -1] = 0.0
-    starts = _chunk_starts(first)
-    starts2 = starts if last is first else _chunk_starts(last)
     value = x._values.copy() if isinstance(x, Vector) else np.full(n, x)
     report = np.zeros(2)
     threads = pool.threads_for((first.nvals + n) * max_iter)
@@ -70,7 +71,7 @@ def power(
         *(np.zeros(2 * threads * LINE, np.int64), len(matrices), NORMS[norm], *given),
         *(starts, starts2, value, np.empty(n if norm is not None else 0), *work),
         np.zeros((2, SUMS, starts2.size - 1)),
-        *(*map(float, constants), *_spread(restart, 0.0)),
+        *(*map(float, constants), restart._values if spread else np.full(1, restart)),
         *(-1.0 if tol is None else float(tol), max_iter, report),
     )
     return Vector._of(n, value), report
@@ -132,6 +133,28 @@ def power_shard(
     return Vector._of(x.size, value), report
 
 
+def inverse_degrees(A: Matrix) -> Vector:
+    """1 / how many entries each row of A has, 0 where it has none: a full Vector of float64, to be
+    read only. A has arrays of its own. It is kept with A, 8 bytes a row.
+    """
+    scale = A._derived.get("inverse_degrees")
+    if scale is None:
+        sizes = np.diff(A._indptr)
+        scale = np.true_divide(sizes > 0, np.maximum(sizes, 1))
+        A._keep("inverse_degrees", scale)
+    return Vector._of(A.nrows, scale)
+
+
+def _chunks(M: Matrix) -> tuple[np.ndarray, bool]:
+    """(the first rows of the chunks of M, and the number of its rows; `_is_even`): kept with M."""
+    found: tuple[np.ndarray, bool] | None = M._derived.get("chunks")
+    if found is None:
+        chunks = max(1, min(M.nrows, (M.nvals + M.nrows) // CHUNK))
+        found = shares(chunks, (M._indptr,)).view(np.uint64), _is_even(M)
+        M._keep("chunks", found)
+    return found
+
+
 def _is_even(M: Matrix) -> bool:
     """Whether most rows of M are as long as the row before, as in grids, so that a processor can
     tell where a row ends.
@@ -141,14 +164,8 @@ def _is_even(M: Matrix) -> bool:
     return UNEVEN * changes < M.nrows
 
 
-def _chunk_starts(M: Matrix) -> np.ndarray:
-    """The first rows of the chunks of M, and the number of its rows."""
-    chunks = max(1, min(M.nrows, (M.nvals + M.nrows) // CHUNK))
-    return shares(chunks, (M._indptr,)).view(np.uint64)
-
-
-def _spread(v: Vector | float | None, missing: float) -> tuple[np.uint64, np.ndarray]:
-    """(mask, values): position i has values[i & mask]."""
-    if isinstance(v, Vector):
-        return np.uint64(2**64 - 1), v._values
-    return np.uint64(0), np.full(1, missing if v is None else v)
+def _spread(v: Vector | None) -> tuple[np.uint64, np.ndarray]:
+    """(mask, values): position i has values[i & mask]; all have 1 without v."""
+    if v is None:
+        return np.uint64(0), np.ones(1)
+    return np.uint64(2**64 - 1), v._values

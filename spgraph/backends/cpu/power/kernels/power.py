@@ -10,7 +10,7 @@
 # Sums over vertices are taken chunk by chunk, and the chunks depend on the matrix alone: the result
 # is the same for any number of threads. Behind the n values of u and u2 stands a zero.
 # Preamble: multiply, ISO, SECOND (multiply gives its second operand), EVEN (most rows are as long
-# as the row before).
+# as the row before), SPREAD (`restart` has a value for each vertex, else one for all).
 
 from collections import namedtuple
 
@@ -67,9 +67,8 @@ def begin_step(ticket, step, thread):
 # taken together without a branch where how many there are is hard to predict: those beyond the
 # row's end gather the zero behind u's values. With branches the sum is the same.
 @inner(forceinline=True)
-def sum_row(indptr, indices, a, u, i, zero):
-    """The sum over row i; u[zero] is 0."""
-    p, end = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
+def sum_row(indices, a, u, p, end, zero):
+    """The sum over the row of the entries from p to end; u[zero] is 0."""
     s = 0.0
     if SECOND:
         one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
@@ -83,12 +82,12 @@ def sum_row(indptr, indices, a, u, i, zero):
         if EVEN:
             if p < end:
                 s += u[np.uint64(indices[p])]
-            if p + one < end:
-                s1 += u[np.uint64(indices[p + one])]
-            if p + two < end:
-                s2 += u[np.uint64(indices[p + two])]
-            if p + three < end:
-                s3 += u[np.uint64(indices[p + three])]
+                if p + one < end:
+                    s1 += u[np.uint64(indices[p + one])]
+                    if p + two < end:
+                        s2 += u[np.uint64(indices[p + two])]
+                        if p + three < end:
+                            s3 += u[np.uint64(indices[p + three])]
         elif p + four <= np.uint64(indices.size):
             k, k1 = np.uint64(indices[p]), np.uint64(indices[p + one])
             k2, k3 = np.uint64(indices[p + two]), np.uint64(indices[p + three])
@@ -105,10 +104,17 @@ def sum_row(indptr, indices, a, u, i, zero):
     return s
 
 
-# The last hop: the rows of a matrix, and what makes the next iterate of their sums. `scale` and
-# `restart` have the length of x (a mask of ones) or are one value for all (mask 0): element i is at
-# i & mask.
-Hop = namedtuple("Hop", "indptr indices a scale_mask scale restart_mask restart factor keep")
+# The last hop: the rows of a matrix, and what makes the next iterate of their sums. `scale` has the
+# length of x (a mask of ones) or is one value for all (mask 0): element i is at i & mask.
+Hop = namedtuple("Hop", "indptr indices a scale_mask scale restart factor keep")
+
+
+@inner
+def share_of(hop, shift):
+    """What the restart adds to each vertex, where that is the same for all: read once, because the
+    loop over rows writes and would read it again for each.
+    """
+    return 0.0 if SPREAD else shift * hop.restart[0]
 
 
 @inner
@@ -122,10 +128,12 @@ def write(i, new, scale_mask, scale, target):
 @inner
 def sum_chunk(hop, first, last, gathered, shift, target):
     """Rows first to last where the iterate itself is not wanted; returns their dangling mass."""
-    mass = 0.0
+    mass, share, zero = 0.0, share_of(hop, shift), np.uint64(gathered.size - 1)
+    end = np.uint64(hop.indptr[first])
     for i in range(first, last):
-        y = sum_row(hop.indptr, hop.indices, hop.a, gathered, i, np.uint64(gathered.size - 1))
-        new = hop.factor * y + shift * hop.restart[i & hop.restart_mask]
+        p, end = end, np.uint64(hop.indptr[i + np.uint64(1)])
+        y = sum_row(hop.indices, hop.a, gathered, p, end, zero)
+        new = hop.factor * y + (shift * hop.restart[i] if SPREAD else share)
         mass += write(i, new, hop.scale_mask, hop.scale, target)
     return mass
 
@@ -136,9 +144,12 @@ def step_chunk(hop, first, last, gathered, shift, norm, x, z, target):
     Returns (the change, the dangling mass, the chunk's part of the norm).
     """
     change = mass = size = 0.0
+    share, zero = share_of(hop, shift), np.uint64(gathered.size - 1)
+    end = np.uint64(hop.indptr[first])
     for i in range(first, last):
-        y = sum_row(hop.indptr, hop.indices, hop.a, gathered, i, np.uint64(gathered.size - 1))
-        new = hop.factor * y + hop.keep * x[i] + shift * hop.restart[i & hop.restart_mask]
+        p, end = end, np.uint64(hop.indptr[i + np.uint64(1)])
+        y = sum_row(hop.indices, hop.a, gathered, p, end, zero)
+        new = hop.factor * y + hop.keep * x[i] + (shift * hop.restart[i] if SPREAD else share)
         if norm == NORM_NONE:
             change += abs(new - x[i])
             x[i] = new
@@ -186,8 +197,10 @@ def first_hop(
         chunk = next_chunk(ticket, step, thread, threads, chunks)
         if chunk == chunks:
             break
+        end = np.uint64(indptr[starts[chunk]])
         for i in range(starts[chunk], starts[chunk + 1]):
-            y = sum_row(indptr, indices, a, source, i, np.uint64(source.size - 1))
+            p, end = end, np.uint64(indptr[i + np.uint64(1)])
+            y = sum_row(indices, a, source, p, end, np.uint64(source.size - 1))
             to[i] = y * scale[i & scale_mask]
     barrier(sync, threads)
 
@@ -222,9 +235,9 @@ def last_hop(
 def power(
     thread, threads, sync, ticket, hops, norm, indptr, indices, a, scale_mask, scale, indptr2,
     indices2, a2, scale2_mask, scale2, starts, starts2, x, z, u, u2, sums, factor, keep, teleport,
-    dangling, restart_mask, restart, tol, max_iter, report,
+    dangling, restart, tol, max_iter, report,
 ):  # fmt: skip
-    hop = Hop(indptr2, indices2, a2, scale_mask, scale, restart_mask, restart, factor, keep)
+    hop = Hop(indptr2, indices2, a2, scale_mask, scale, restart, factor, keep)
     chunks = starts2.size - 1
     # the iterate of each iteration is wanted for its change, or for the next one; else x is neither
     # read nor written before the last iteration: 16 of 56 bytes for a row of four entries
