@@ -34,12 +34,13 @@ Calls = dict[str, Callable[[], Any]]
 def main() -> None:
     """Measure, print the tables, write the file."""
     options = _options()
-    result: dict[str, Any] = {
+    found: dict[str, Any] = {
         "benchmark": f"dense_products_{'cpu' if options.device == 'cpu' else 'gpu'}",
         **machine.facts(options.commit),
         "unit": "ms",
         "graphs": {},
     }
+    result = machine.begun(options.output, found)
     for named in (options.graphs or DEFAULT[options.device]).split(","):
         name, *columns = named.split(":")
         result["graphs"][name] = entry = {}

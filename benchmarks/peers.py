@@ -37,7 +37,7 @@ def run(given: argparse.Namespace) -> int:
     print("\n".join(found(given)), flush=True)
     on = "cpu" if given.device == "cpu" else "gpu"
     whole = argparse.Namespace(only=BENCHMARKS[given.device], on=on, within=None, commit=None)
-    vars(whole).update(vars(given), folder=given.folder or arguments.RESULTS)
+    vars(whole).update(vars(given), folder=given.folder or arguments.RESULTS, add=False)
     return renew.run(whole)
 
 

@@ -53,29 +53,12 @@ def run(given: argparse.Namespace) -> int:
     kind = f"{given.suite}_{'gpu' if device == 'cuda' else 'cpu'}"
     today = datetime.datetime.now(datetime.UTC).date()
     output = given.output or RESULTS / f"{kind}_{today}.json"
-    result = joined(output, {"benchmark": kind, **facts, "unit": "ms", "runs": {}})
+    result = machine.begun(output, {"benchmark": kind, **facts, "unit": "ms", "runs": {}})
     add(result["runs"], name_of(found), entry)
     machine.write(output, result)
     print("\n".join([f"{name_of(found)}; ms", *map(line, entry["results"])]))
     print(f"written: {output.name}")
     return 0
-
-
-def joined(output: pathlib.Path, result: dict[str, Any]) -> dict[str, Any]:
-    """The file that is there, or `result`; SystemExit where they cannot stand in one file."""
-    if not output.exists():
-        return result
-    old = json.loads(output.read_text(encoding="utf-8"))
-    for what in ("benchmark", "source"):
-        if old[what] != result[what]:
-            raise SystemExit(
-                f"record: {output.name} has {what} {old[what]}, not {result[what]}: give another "
-                "file with --output"
-            )
-    loads = [each["machine"]["others_cores"] for each in (old, result)]
-    if None not in loads:  # the louder run decides whether the file is shown
-        old["machine"]["others_cores"] = max(loads)
-    return old
 
 
 def add(runs: dict[str, Any], name: str, entry: dict[str, Any]) -> None:

@@ -1,16 +1,19 @@
 """Renew the result files on the machine at hand, one benchmark after another, each within its time.
 
 `--on` says what is measured: cpu, gpu (one of them) and gpus (two); by default what is there. Files
-get today's date, and a number where there is one of that name already, so that nothing is lost. A
-benchmark that fails or is not done in time leaves what it has in a file whose name begins with
-"stopped_", which no table shows. Afterwards `python -m benchmarks report` brings the pages up to
-date, and `compare` says what is faster and what is slower.
+get today's date, and a number where there is one of that name already, so that nothing is lost; the
+parts of a benchmark share a file. With `--add` they go into today's newest file of their kind, if
+there is one, of the same commit: so a benchmark can be run in pieces. One that fails or is not done
+in time leaves what it has in a file whose name begins with "stopped_", which no table shows.
+Afterwards `python -m benchmarks report` brings the pages up to date, and `compare` says what is
+faster and what is slower.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import importlib.util
 import json
 import os
@@ -23,8 +26,8 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from benchmarks.measuring import machine, rows
-from benchmarks.measuring.arguments import RESULTS, ROOT, free
+from benchmarks.measuring import arguments, machine, rows
+from benchmarks.measuring.arguments import RESULTS, ROOT
 
 
 class Part(NamedTuple):
@@ -52,14 +55,33 @@ SCALED = "rmat_n19_256,rmat_n19_512,rmat_n20_256,kron_g500-logn21,rmat_n24_32"
 PARTS = (
     Part("bfs_cpu", "cpu", 150, "benchmarks.cpu.bfs --sources 4 --calls 3 OPTIONS", DATA),
     Part("algorithms_cpu", "cpu", 120, "benchmarks.cpu.algorithms --rounds 4 OPTIONS", DATA),
-    Part("operations_cpu", "cpu", 240, "benchmarks.cpu.operations --rounds 3 OPTIONS"),
-    Part("csgraph_cpu", "cpu", 200, "benchmarks.cpu.csgraph --rounds 2 OPTIONS", DATA),
+    Part(
+        *("operations_cpu", "cpu", 140),
+        "benchmarks.cpu.operations --rounds 3 --matrices kron18 OPTIONS",
+    ),
+    Part(
+        *("operations_cpu of uniform20", "cpu", 140),
+        "benchmarks.cpu.operations --rounds 3 --matrices uniform20 OPTIONS",
+    ),
+    Part(
+        *("csgraph_cpu", "cpu", 140),
+        "benchmarks.cpu.csgraph --rounds 2 --graphs kron18,road_NY,road_BAY OPTIONS",
+        ("data",),
+    ),
+    Part(
+        *("csgraph_cpu of others", "cpu", 140),
+        "benchmarks.cpu.csgraph --rounds 2 --graphs grid1000,grid160,kron13,dense400 OPTIONS",
+    ),
     Part(
         "building_cpu",
         "cpu",
         120,
         "benchmarks.cpu.building --entries 5000000 --rounds 3 OPTIONS",
         ("data",),
+    ),
+    Part(
+        *("dense_products_cpu", "cpu", 120),
+        "benchmarks.dense_products --calls 3 --graphs kron18:64,grid1024:64 OPTIONS",
     ),
     Part("graph500_cpu", "cpu", 90, "benchmarks record OPTIONS graph500 --scale 18"),
     Part("gap_cpu", "cpu", 90, "benchmarks record OPTIONS gap kron --scale 16"),
@@ -104,6 +126,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--on", help="cpu,gpu,gpus: some of them")
     parser.add_argument("--only", help="the names of some benchmarks, with commas between them")
     parser.add_argument("--within", type=float, help="seconds for all together")
+    parser.add_argument("--add", action="store_true", help="to today's files, of this commit")
     parser.add_argument("--commit", help="where the tree has no git history: which commit it is")
     parser.add_argument("--folder", type=pathlib.Path, default=RESULTS, help="for the result files")
     add_peers(parser)
@@ -128,9 +151,7 @@ def run(given: argparse.Namespace) -> int:
     began, lacking, shared = time.monotonic(), [], {}
     with unpacked(given.cugraph) as given.cugraph:
         for part in chosen:
-            file = free(given.folder, part.kind)
-            if " record " in part.command:  # which adds to the file of its kind
-                file = shared.setdefault(part.kind, file)
+            file = shared.setdefault(part.kind, file_of(part.kind, given))
             limit = float(part.seconds)
             if given.within is not None:
                 limit = min(limit, began + given.within - time.monotonic())
@@ -138,6 +159,15 @@ def run(given: argparse.Namespace) -> int:
                 lacking.append(part.name)
     print(f"all in {time.monotonic() - began:.0f} s; not done: {', '.join(lacking) or 'none'}")
     return 1 if lacking else 0
+
+
+def file_of(kind: str, given: argparse.Namespace) -> pathlib.Path:
+    """Where the results of a kind go."""
+    there = arguments.files(given.folder, kind)
+    today = str(datetime.datetime.now(datetime.UTC).date())
+    if given.add and there and arguments.place(there[-1])[0] == today:
+        return there[-1].resolve()
+    return arguments.free(given.folder, kind)
 
 
 def here() -> list[str]:
@@ -173,18 +203,20 @@ def measured(part: Part, file: pathlib.Path, limit: float, given: argparse.Names
     if limit < part.seconds / 4:
         print(f"{part.name}: left out, {max(limit, 0):.0f} s are left", flush=True)
         return False
-    before, began = file.exists(), time.monotonic()
+    before, began = file.read_bytes() if file.exists() else None, time.monotonic()
     code, said = ended(command(part, file, given), limit)
     spent = f"{part.name:22}{time.monotonic() - began:6.0f} s"
     if code:
-        kept = file.with_name("stopped_" + file.name)
-        if file.exists() and not before:
-            file.rename(kept)
+        if file.exists():
+            file.rename(file.with_name("stopped_" + file.name))
+        if before is not None:
+            file.write_bytes(before)
         why = "out of time" if code < 0 else f"exit code {code}"
         print(f"{spent}, {why}\n{said[-1500:]}", flush=True)
         return False
     result = json.loads(file.read_text(encoding="utf-8"))
-    notes = [f"others used {result['machine']['others_cores']} cores"]
+    others = [result["machine"].get(f"others_cores{when}") for when in ("", "_during")]
+    notes = [f"others used {others[0]} cores before, {others[1]} during the run"]
     notes += [] if machine.quiet(result) else ["NOT SHOWN BY report: run it again"]
     notes += [f"fault: {fault}" for fault in result.get("faults", [])]
     notes += [f"lacking: {lacking}" for lacking in rows.incomplete(result)[:3]]

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Measure, write the file after each graph, print the table; 1 where an answer is wrong."""
-    result: dict[str, Any] = {
+    found: dict[str, Any] = {
         "benchmark": "seeds_gpu",
         **machine.facts(given.commit),
         "unit": "ms",
@@ -82,8 +82,10 @@ def run(given: argparse.Namespace) -> int:
         "results": [],
         "faults": [],
     }
+    result = machine.begun(given.output, found)
     if given.ablate:
-        result |= {"ablation": [], "absent": ABSENT}
+        result.setdefault("ablation", [])
+        result["absent"] = ABSENT
     published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     for name in given.graphs.split(","):
         measure(name, given, result)

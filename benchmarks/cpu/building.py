@@ -28,13 +28,14 @@ Systems = dict[str, Callable[[], Any]]
 def main() -> None:
     """Measure, print the table, write the file."""
     options = _options()
-    result: dict[str, Any] = {
+    found: dict[str, Any] = {
         "benchmark": "building_cpu",
         **machine.facts(options.commit),
         "threads": machine.threads(),
         "unit": "ms",
         "tasks": {},
     }
+    result = machine.begun(options.output, found)
     with tempfile.TemporaryDirectory() as folder:
         for name, systems, same in tasks(options, pathlib.Path(folder)):
             found = turns.timed(

@@ -64,21 +64,22 @@ def main() -> None:
     """Measure, print the table, write the file."""
     options = _options()
     os.sched_setaffinity(0, options.processors)
-    result: dict[str, Any] = {
+    found: dict[str, Any] = {
         "benchmark": "gapbs_cpu",
         **machine.facts(options.commit),
         "processors": sorted(options.processors),
         "unit": "ms",
         "graphs": {},
     }
+    result = machine.begun(options.output, found)
     for name in options.graphs.split(","):
         reason = graphs.missing(name, options.data)
         entry = {"missing": reason} if reason else measure(name, options)
         result["graphs"][name] = entry
         print(table(name, entry), flush=True)
-    result["summary"] = summary(result["graphs"])
+        result["summary"] = summary(result["graphs"])
+        machine.write(options.output, result)
     print(summary_lines(result["summary"]))
-    machine.write(options.output, result)
     print(f"written: {options.output.name}")
 
 

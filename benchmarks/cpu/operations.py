@@ -44,13 +44,8 @@ def main() -> None:
     """Measure, print the table, write the file."""
     options = _options()
     threads = machine.threads()
-    result: dict[str, Any] = {
-        "benchmark": "operations_cpu",
-        **machine.facts(options.commit),
-        "threads": threads,
-        "unit": "ms",
-        "matrices": {},
-    }
+    found = machine.facts(options.commit) | {"threads": threads, "unit": "ms", "matrices": {}}
+    result = machine.begun(options.output, {"benchmark": "operations_cpu", **found})
     for name in options.matrices.split(","):
         result["matrices"][name] = measure(name, options, threads)
         print(table(name, result["matrices"][name]), flush=True)

@@ -35,12 +35,13 @@ TASKS = ("sssp", "sssp distances", "components", "betweenness", "pagerank", "tri
 def main() -> None:
     """Measure, run the peer, print the table; the file is written anew after each graph."""
     options = _options()
-    result: dict[str, Any] = {
+    found: dict[str, Any] = {
         "benchmark": "algorithms_gpu",
         **machine.facts(options.commit),
         "unit": "ms",
         "graphs": {},
     }
+    result = machine.begun(options.output, found)
     for name in options.graphs.split(","):
         print(f"{name} ...", flush=True)
         reason = graphs.missing(name, options.data)

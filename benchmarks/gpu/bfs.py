@@ -45,7 +45,7 @@ GRAPHS = "road_NY,road_BAY,kron21,rmat_n20_512,rmat_n24_32"
 def main() -> None:
     """Measure, run the peer, print the table; the file is written anew after each graph."""
     options = _options()
-    result: dict[str, Any] = {
+    found: dict[str, Any] = {
         "benchmark": "bfs_gpu",
         **machine.facts(options.commit),
         "unit": "ms",
@@ -59,6 +59,7 @@ def main() -> None:
         },
         "graphs": {},
     }
+    result = machine.begun(options.output, found)
     if not options.no_first_call:  # before this process takes the device
         result["first_call"] = first_call.measure("cuda")
     cupy = import_cupy()

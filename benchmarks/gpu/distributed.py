@@ -63,7 +63,7 @@ ON_THE_GRID = ("bfs", "bfs levels", "bfs push", "sssp", "components")
 
 def main() -> None:
     options = _options()
-    result: dict[str, Any] = {
+    found: dict[str, Any] = {
         "benchmark": "distributed_gpu",
         **machine.facts(options.commit),
         "unit": "ms",
@@ -71,6 +71,7 @@ def main() -> None:
         "results": [],
         "faults": [],
     }
+    result = machine.begun(options.output, found)
     for name in options.graphs.split(","):
         measure(name, options, result)
         machine.write(options.output, result)

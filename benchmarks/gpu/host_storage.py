@@ -33,12 +33,13 @@ ITERATIONS = 10
 def main() -> None:
     """Measure, print the tables, write the file."""
     options = _options()
-    result: dict[str, Any] = {
+    found: dict[str, Any] = {
         "benchmark": "host_storage_gpu",
         **machine.facts(options.commit),
         "unit": "ms",
         "graphs": {},
     }
+    result = machine.begun(options.output, found)
     for name in options.graphs.split(","):
         result["graphs"][name] = entry = measure(name, options)
         print(table(name, entry), flush=True)

@@ -19,9 +19,10 @@ def write(
     **more: Any,
 ) -> None:
     """Measure what `options.graphs` names, one after another, print a table of each, and write the
-    facts about the machine, `more`, and what was measured; a graph that is missing is said to be.
+    facts about the machine, `more`, and what was measured, beside what is in the file already; a
+    graph that is missing is said to be.
     """
-    result: Entry = {
+    found: Entry = {
         "benchmark": benchmark,
         **machine.facts(options.commit),
         "threads": machine.threads(),
@@ -29,6 +30,7 @@ def write(
         **more,
         "graphs": {},
     }
+    result = machine.begun(options.output, found) | more
     for name in options.graphs.split(","):
         reason = graphs.missing(name, options.data)
         result["graphs"][name] = {"missing": reason} if reason else measure(name, options)

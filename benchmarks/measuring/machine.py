@@ -8,6 +8,7 @@ Neither host names nor absolute paths are among them, so that a result file can 
 from __future__ import annotations
 
 import datetime
+import functools
 import importlib.metadata
 import json
 import os
@@ -27,13 +28,16 @@ PACKAGES = (
     "numpy scipy numba llvmlite cupy-cuda13x cupy-cuda12x networkit python-graphblas "
     "suitesparse-graphblas igraph pandas torch pylibcugraph-cu13 rmm-cu13"
 ).split()
-OTHERS_MOST = 0.2  # cores that others may use before a run that is published
+OTHERS_MOST = 0.2  # cores that others may use before and in a run that is published
+SAME = ("cpu", "cores", "pinned", "gpu")  # on machines whose times stand in one file
 SETTINGS = "SPGRAPH_NUM_THREADS OMP_NUM_THREADS OMP_WAIT_POLICY NUMBA_NUM_THREADS".split()
 
 
 def facts(commit: str | None = None) -> dict[str, Any]:
-    """Everything known about this run; `commit` is said where the tree has no history with it."""
-    return {
+    """Everything known about this run, which begins now; `commit` is said where the tree has no
+    history with it.
+    """
+    found = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": command(),
         "settings": {name: os.environ[name] for name in SETTINGS if name in os.environ},
@@ -43,18 +47,44 @@ def facts(commit: str | None = None) -> dict[str, Any]:
             "pinned": pinned(),
             "load_average": [round(load, 2) for load in os.getloadavg()],
             "others_cores": others_cores(),
+            "others_cores_during": None,
             "system": f"{platform.system()} {platform.machine()}",
             "gpu": _gpu(),
         },
         "versions": versions(),
         "source": _source(commit),
     }
+    _beginning()
+    return found
+
+
+def begun(path: pathlib.Path, result: dict[str, Any]) -> dict[str, Any]:
+    """`result`, which is to be written to `path`, or the result that is there, to which what is
+    measured now is added; SystemExit where the two cannot stand in one file.
+    """
+    if not path.exists():
+        return result
+    old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    places = [{k: each["machine"].get(k) for k in SAME} for each in (old, result)]
+    for what, (one, other) in {
+        **{key: (old[key], result[key]) for key in ("benchmark", "source")},
+        "machine": (places[0], places[1]),
+    }.items():
+        if one != other:
+            raise SystemExit(
+                f"{path.name} has {what} {one}, not {other}: give another file with --output"
+            )
+    if result["command"] not in old["command"].split("; "):
+        old["command"] += f"; {result['command']}"
+    _loudest(old["machine"], "others_cores", result["machine"]["others_cores"])
+    return old
 
 
 def write(path: pathlib.Path, result: dict[str, Any]) -> None:
-    """Write a result file, its commit in the conditions of every row (rows.py); an innermost list
-    stays on one line.
+    """Write a result file, its commit in the conditions of every row (rows.py), and what others
+    used of the processors since it was begun; an innermost list stays on one line.
     """
+    _loudest(result["machine"], "others_cores_during", others_cores_since(*_beginning()))
     for found in dictionaries(result):
         if {"threads", "pinned", "load_average"} == found.keys():
             found["commit"] = result["source"]["commit"]
@@ -117,23 +147,47 @@ def others_cores(seconds: float = 1.0) -> float | None:
     return round(max(0.0, after - before) / seconds, 2)
 
 
-def quiet(result: dict[str, Any]) -> bool:
-    """Whether a result was measured on a machine that did nothing else before; older ones, which do
-    not say, count as quiet.
+def others_cores_since(moment: float, busy: float | None) -> float | None:
+    """How many processors others have used, on average since a moment of perf_counter() at which
+    they had used `busy` seconds. Processes that this one has started and waited for are no others.
     """
-    return (result["machine"].get("others_cores") or 0.0) <= OTHERS_MOST
+    now, seconds = _busy_seconds(), time.perf_counter() - moment
+    if busy is None or now is None or seconds < 1:
+        return None
+    return round(max(0.0, now - busy) / seconds, 2)
+
+
+def _loudest(place: dict[str, Any], name: str, cores: float | None) -> None:
+    """Of a result that is made of several runs the louder one decides whether it is shown."""
+    there = [each for each in (place.get(name), cores) if each is not None]
+    place[name] = max(there, default=None)
+
+
+def quiet(result: dict[str, Any]) -> bool:
+    """Whether a result was measured on a machine that did nothing else, before the run and in it;
+    older ones, which do not say, count as quiet.
+    """
+    found = (result["machine"].get(f"others_cores{when}") for when in ("", "_during"))
+    return max(cores or 0.0 for cores in found) <= OTHERS_MOST
+
+
+@functools.cache
+def _beginning() -> tuple[float, float | None]:
+    """When this process began to measure, and what others had used by then."""
+    return time.perf_counter(), _busy_seconds()
 
 
 def _busy_seconds() -> float | None:
-    """The processor time that all but this process have used since the start of the system."""
+    """The processor time that all but this process, and those that it has started and waited for,
+    have used since the start of the system.
+    """
     try:
         words = pathlib.Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
     except OSError:
         return None
     user, nice, system, _, _, *interrupts = map(int, words[1:8])
     used = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
-    mine = os.times()
-    return used - mine.user - mine.system
+    return used - sum(os.times()[:4])
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from benchmarks import seeds
-from benchmarks.pages.tables import described, milliseconds, of_one_commit, table
+from benchmarks.pages.tables import described, milliseconds, of_one_commit, same, table
 
 PLACE = ("graph", "task", "devices", "switch", "value")
 # what figure 5 of multi-GPU Gunrock has on 1, 2, 4 and 8 GPUs; of spgraph what was measured
@@ -25,6 +25,11 @@ PARTITIONS = ("edges", "random", "biased", "METIS")
 def published() -> dict[str, Any]:
     """The times of others."""
     return json.loads(seeds.PUBLISHED.read_text(encoding="utf-8"))
+
+
+def names() -> list[str]:
+    """The files that the tables are of."""
+    return [name for name, _ in of_one_commit("seeds_gpu")]
 
 
 def measured(kind: str) -> list[dict[str, Any]]:
@@ -66,9 +71,8 @@ def ablation() -> str:
         return "Nothing is measured: `python -m benchmarks seeds --ablate` does."
     rows = [[*key, ", ".join(found)] for key, found in cells.items()]
     absent = "; ".join(f"{switch}: {why}" for switch, why in seeds.ABSENT.items())
-    return (
-        f"{table(['graph', 'task', 'GPUs', 'switch', 'ms'], rows)}\n\nWithout a switch: {absent}."
-    )
+    cells_of = table(["graph", "task", "GPUs", "switch", "ms"], rows)
+    return f"{same(*names())}\n\n{cells_of}\n\nWithout a switch: {absent}."
 
 
 def scaling() -> str:
@@ -94,7 +98,7 @@ def scaling() -> str:
                 ratios = [f"{found[0] / ms:.2f}" if ms else "-" for ms in found[1:]]
                 rows.append([kind, task, system, milliseconds(found[0]), *ratios])
     head = ["scaling", "task", "system", "1 GPU, ms", *(f"{n} GPUs" for n in COUNTS[1:])]
-    return table(head, rows)
+    return f"{same(*names())}\n\n{table(head, rows)}"
 
 
 def partitions() -> str:
@@ -109,4 +113,5 @@ def partitions() -> str:
             key = (row["graph"], row["task"], f"Gunrock, {row['card']}", str(row["gpus"]))
             cells.setdefault(key, {})[row["partition"]] = milliseconds(row["ms"])
     rows = [[*key, *(found.get(name, "-") for name in PARTITIONS)] for key, found in cells.items()]
-    return table(["graph", "task", "system", "GPUs", *PARTITIONS], sorted(rows))
+    head = ["graph", "task", "system", "GPUs", *PARTITIONS]
+    return f"{same(*names())}\n\n{table(head, sorted(rows))}"

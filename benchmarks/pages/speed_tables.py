@@ -18,6 +18,7 @@ from benchmarks.pages.tables import (
     newest,
     of_one_commit,
     quiet,
+    same,
     size,
     table,
 )
@@ -193,6 +194,18 @@ def dense_products() -> str:
     return f"{described(name, result, 'cupy-cuda13x')}\n\n{table(head, rows)}"
 
 
+def dense_products_cpu() -> str:
+    """A line a graph and type: 64 columns, spgraph beside SciPy."""
+    name, result = newest("dense_products_cpu")
+    rows = []
+    for key, entry in result["graphs"].items():
+        for kind, systems in entry["products"].items():
+            times = [systems[system]["median"] for system in ("spgraph", "scipy")]
+            rows.append([key, size(entry), kind.replace(" ", ", "), *map(milliseconds, times)])
+    head = ["graph", "entries", "type, columns", "spgraph", "SciPy"]
+    return f"{described(name, result, 'numba', 'scipy')}\n\n{table(head, rows)}"
+
+
 def host_storage() -> str:
     """A line a task: its time beside that of the bytes that it read over the bus, where they are
     counted, and of all bytes of the matrix.
@@ -225,7 +238,7 @@ def distributed_costs() -> str:
         place = [row["graph"], row["algorithm"], str(row["devices"])]
         rows.append([*place, *counts, *map(milliseconds, seconds)])
     head = ["graph", "task", "GPUs", "W", "H", "C", "S", "exchange", "compute"]
-    return table(head, rows)
+    return f"{same(name)}\n\n{table(head, rows)}"
 
 
 def graph500() -> str:
@@ -295,6 +308,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "operations_cpu": operations_cpu,
     "building_cpu": building_cpu,
     "operations_gpu": operations_gpu,
+    "dense_products_cpu": dense_products_cpu,
     "dense_products_gpu": dense_products,
     "host_storage_gpu": host_storage,
     "seeds_gpu": seeds_tables.beside,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from benchmarks.measuring import arguments, machine
@@ -64,7 +64,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
-    """Where, when and with what a file was measured."""
+    """Where, when, with what and beside what other work a file was measured."""
     where, versions = result["machine"], result["versions"]
     place = f"{where['cores']} cores of {where['cpu']}"
     if where["gpu"]:
@@ -74,7 +74,32 @@ def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
     if "cugraph" in result:
         used.append(f"cuGraph {result['cugraph']['version']}")
     day, commit = result["date"][:10], result["source"]["commit"][:7]
-    return f"`benchmarks/results/{name}`: {place}; {', '.join(used)}; {day}, commit {commit}."
+    said = [place, f"{', '.join(used)}", *conditions(result), f"{day}, commit {commit}"]
+    return f"`benchmarks/results/{name}`: {'; '.join(part for part in said if part)}."
+
+
+def conditions(result: Result) -> Iterator[str]:
+    """The threads of the rows of a file, and what else the machine did."""
+    where = result["machine"]
+    found = [each["conditions"] for each in machine.dictionaries(result) if "conditions" in each]
+    threads = {row["threads"] for row in found}
+    if threads:
+        pinned = where.get("pinned")
+        bound = f" bound to processors {', '.join(map(str, pinned))}" if pinned else ""
+        plural = "s" * (max(threads) > 1)
+        yield f"{' or '.join(map(str, sorted(threads)))} thread{plural}{bound}"
+    load = " ".join(f"{average:.2f}" for average in where["load_average"])
+    yield f"load average {load} before the run"
+    others = (where.get("others_cores"), where.get("others_cores_during"))
+    times = zip(others, ("before", "during"), strict=True)
+    used = [f"{cores:.2f} {when}" for cores, when in times if cores is not None]
+    if used:
+        yield f"processors used by others {', '.join(used)}"
+
+
+def same(*names: str) -> str:
+    """That a table is of files that the page has described."""
+    return f"Of {', '.join(f'`{name}`' for name in names)}, as above."
 
 
 def graph(name: str, entry: Result) -> str:

@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,7 @@ def measured(
 ) -> dict[str, Any]:
     """The result file of a run in this process."""
     monkeypatch.setattr(machine, "others_cores", lambda: 0.0)  # which takes a second
+    monkeypatch.setattr(machine, "others_cores_since", lambda *since: 0.0)
     monkeypatch.setattr(sys, "argv", [module, *arguments, "-o", str(output)])
     importlib.import_module(f"benchmarks.cpu.{module.removesuffix('_cpu')}").main()
     return json.loads(output.read_text())
@@ -153,6 +155,40 @@ def shown(module: str, result: Any, folder: Path, monkeypatch: pytest.MonkeyPatc
     (folder / f"{module}_2026-01-01.json").write_text(json.dumps(result))
     monkeypatch.setattr(tables, "RESULTS", folder)
     return speed_tables.TABLES[module]()
+
+
+def test_a_second_run_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs of two commands in one file; neither of another commit nor of another machine."""
+    file, words = tmp_path / "operations_cpu_2026-01-01.json", ["--only", "reduce", "--rounds", "1"]
+    words += ["--commit", "a" * 40, "--matrices"]
+    measured("operations_cpu", file, [*words, "kron10"], monkeypatch)
+    result = measured("operations_cpu", file, [*words, "uniform10"], monkeypatch)
+    assert list(result["matrices"]) == ["kron10", "uniform10"] and rows.incomplete(result) == []
+    one, other = result["command"].split("; ")
+    assert one.endswith("kron10 -o operations_cpu_2026-01-01.json") and "uniform10" in other
+    before = file.read_bytes()
+    with pytest.raises(SystemExit, match="has source .*: give another file with --output"):
+        measured("operations_cpu", file, ["--commit", "b" * 40], monkeypatch)
+    monkeypatch.setattr(machine, "cores", lambda: 99)
+    with pytest.raises(SystemExit, match="has machine .*'cores': 99"):
+        measured("operations_cpu", file, [*words, "kron10"], monkeypatch)
+    assert file.read_bytes() == before
+
+
+def test_tables_say_under_what_conditions_they_are() -> None:
+    place: dict[str, Any] = {"cpu": "a CPU", "cores": 8, "gpu": None, "pinned": [0, 2]}
+    place |= {"load_average": [1.0, 0.5, 0.25], "others_cores": 0.1, "others_cores_during": 0.15}
+    made = [{"conditions": {"threads": threads, "pinned": [0, 2]}} for threads in (2, 1, 2)]
+    result = {"machine": place, "versions": {"numba": "1"}, "date": "2026-01-02T03", "rows": made}
+    result["source"] = {"commit": "0123456789"}
+    assert tables.described("x.json", result, "numba", "scipy") == (
+        "`benchmarks/results/x.json`: 8 cores of a CPU; numba 1; 1 or 2 threads bound to "
+        "processors 0, 2; load average 1.00 0.50 0.25 before the run; processors used by others "
+        "0.10 before, 0.15 during; 2026-01-02, commit 0123456."
+    )
+    del place["others_cores"], place["others_cores_during"]
+    said = tables.described("x.json", {**result, "rows": []}, "scipy")
+    assert "a CPU; load average 1.00 0.50 0.25 before the run; 2026-01-02" in said
 
 
 def test_building_agrees_with_its_peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,6 +273,36 @@ def test_dense_products(
     assert "float32 8" in capsys.readouterr().out
 
 
+def test_others_are_counted_while_a_run_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of this process and of those that it has waited for is none of others."""
+    used = [100.0]
+    monkeypatch.setattr(machine, "_busy_seconds", lambda: used[0])
+    moment = machine.time.perf_counter() - 10
+    assert machine.others_cores_since(moment, 95.0) == pytest.approx(0.5, abs=0.02)
+    assert machine.others_cores_since(moment + 9.5, 95.0) is None  # too short to tell
+    assert machine.others_cores_since(moment, None) is None
+    monkeypatch.setattr(machine, "_beginning", lambda: (moment, used[0]))
+    file = tmp_path / "x.json"
+    result = {"machine": {"others_cores_during": None}, "source": {"commit": "c"}}
+    for spent, most in ((1.0, 0.1), (4.0, 0.4), (2.0, 0.4)):  # the loudest counts
+        used[0] = 100.0 + spent
+        monkeypatch.setattr(machine, "_beginning", lambda: (moment, 100.0))
+        machine.write(file, result)
+        found = json.loads(file.read_text())["machine"]["others_cores_during"]
+        assert found == pytest.approx(most, abs=0.01)
+
+
+def test_what_was_waited_for_is_not_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = os.sysconf("SC_CLK_TCK")
+    words = [tenths * ticks // 10 for tenths in (40, 10, 30, 999, 999, 5, 5, 0)]
+    file = types.SimpleNamespace(read_text=lambda encoding: f"cpu  {' '.join(map(str, words))}\n")
+    monkeypatch.setattr(machine, "pathlib", types.SimpleNamespace(Path=lambda path: file))
+    monkeypatch.setattr(machine.os, "times", lambda: (1.0, 0.5, 2.0, 0.25, 99.0))
+    assert machine._busy_seconds() == 9.0 - 3.75  # user, nice, system and interrupts
+
+
 def test_other_processes_are_counted_and_loud_results_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,8 +312,9 @@ def test_other_processes_are_counted_and_loud_results_passed_over(
     monkeypatch.setattr(machine, "_busy_seconds", lambda: next(counts))
     assert machine.others_cores(0.1) == pytest.approx(3.0)
     graphs = {"road": {"missing": "no file"}, "kron": {"missing": "a peer", "tasks": {}}}
-    for day, others in (("01", None), ("02", 0.1), ("03", 0.3)):
-        text = json.dumps({"machine": {"others_cores": others}, "graphs": graphs})
+    for day, others, during in (("01", None, None), ("02", 0.1, 0.2), ("03", 0.3, 0), ("04", 0, 1)):
+        place = {"others_cores": others, "others_cores_during": during}
+        text = json.dumps({"machine": place, "graphs": graphs})
         (tmp_path / f"bfs_cpu_2026-01-{day}.json").write_text(text)
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     name, result = tables.newest("bfs_cpu")

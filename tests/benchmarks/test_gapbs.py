@@ -127,7 +127,9 @@ def test_every_row_is_complete(
     options = argparse.Namespace(data=tmp_path, threads=[1], loaded="kron8", processors=[0])
     vars(options).update(builds=tmp_path, tasks="bfs,components,triangles", seconds=1e-4)
     entry = cpu.measure("kron8", options)
-    machine.write(tmp_path / "out.json", {"source": {"commit": "0"}, "rows": entry["rows"]})
+    machine.write(
+        tmp_path / "out.json", {"machine": {}, "source": {"commit": "0"}, "rows": entry["rows"]}
+    )
     result = json.loads((tmp_path / "out.json").read_text())
     assert rows.incomplete(result) == [] and len(result["rows"]) == 6
     for row in result["rows"]:

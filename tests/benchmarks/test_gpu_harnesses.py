@@ -90,6 +90,7 @@ ON_GPU = ("algorithms", "bfs", "operations", "distributed")
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy, load = Cupy(), graphs.load
     monkeypatch.setattr(machine, "others_cores", lambda: 0.0)  # which takes a second
+    monkeypatch.setattr(machine, "others_cores_since", lambda *since: 0.0)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(arrays, "import_cupy", lambda: cupy)
     for name in ("measuring.gpu_clock", *(f"gpu.{name}" for name in ON_GPU)):

@@ -22,7 +22,9 @@ from spgraph.cli.commands import gap, graph500
 BENCHMARK = """
 import json, pathlib, sys, time
 file = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
+before = json.loads(file.read_text())["parts"] if file.exists() else []
 result = {"machine": {"others_cores": 0.0}, "arguments": sys.argv[1:]}
+result["parts"] = before + [sys.argv[-1]]
 file.write_text(json.dumps(result))
 if "fails" in sys.argv:
     sys.exit("it failed, " + str(result))
@@ -41,6 +43,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         renew.Part("three_cpu", "cpu", 100, "made fails OPTIONS"),
         renew.Part("four_gpu", "gpu", 100, "made OPTIONS", ("cugraph",)),
         renew.Part("five_cpu", "cpu", 100, "made record OPTIONS", ("gapbs",)),
+        renew.Part("six_cpu", "cpu", 100, "made OPTIONS some"),
+        renew.Part("six_cpu of others", "cpu", 100, "made OPTIONS others"),
+        renew.Part("six_cpu of none", "cpu", 100, "made OPTIONS fails"),
     )
     monkeypatch.setattr(renew, "PARTS", parts)
     return tmp_path
@@ -78,8 +83,30 @@ def test_what_is_not_done_is_not_shown(folder: Path, capsys: pytest.CaptureFixtu
     assert "exit code 1" in said and "it failed" in said and "not done: three_cpu" in said
     assert renew.run(given(folder, "--on", "cpu", "--only", "one_cpu", "--within", "20")) == 1
     assert "one_cpu: left out, 20 s are left" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="no 'six'"):
-        renew.run(given(folder, "--only", "six"))
+    with pytest.raises(SystemExit, match="no 'seven'"):
+        renew.run(given(folder, "--only", "seven"))
+
+
+def test_a_benchmark_in_pieces_has_one_file(folder: Path) -> None:
+    """Pieces of one call share it; those of a later call are added where that is asked for. What
+    a piece that fails has done to it is put aside.
+    """
+
+    def parts(name: str) -> list[str]:
+        return json.loads((folder / name).read_text())["parts"]
+
+    on, first, second = ["--on", "cpu"], f"six_cpu_{today()}.json", f"six_cpu_{today()}_2.json"
+    assert renew.run(given(folder, *on, "--only", "six_cpu,six_cpu of others")) == 0
+    assert parts(first) == ["some", "others"]
+    assert renew.run(given(folder, *on, "--only", "six_cpu")) == 0
+    assert renew.run(given(folder, *on, "--add", "--only", "six_cpu of others")) == 0
+    assert parts(first) == parts(second) == ["some", "others"]
+    assert renew.run(given(folder, *on, "--add", "--only", "six_cpu of none")) == 1
+    assert parts(second) == ["some", "others"] and parts(f"stopped_{second}")[-1] == "fails"
+    older = folder / first.replace(today(), "2026-01-01_9")
+    (folder / first).rename(older), (folder / second).unlink()
+    assert renew.run(given(folder, *on, "--add", "--only", "six_cpu")) == 0
+    assert parts(first) == ["some"] and parts(older.name) == ["some", "others"]
 
 
 def test_one_that_does_not_end_is_ended(folder: Path) -> None:

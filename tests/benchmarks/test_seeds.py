@@ -34,6 +34,7 @@ def given(output: pathlib.Path, *more: str) -> argparse.Namespace:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "others_cores", lambda: 0.0)  # which takes a second
+    monkeypatch.setattr(machine, "others_cores_since", lambda *since: 0.0)
 
 
 def test_every_task_of_every_graph_is_measured(
@@ -145,6 +146,7 @@ def test_files_of_one_commit_are_shown_together(
         made = [{"graph": g, "task": "bfs", "devices": n, "ms": ms} for g, n, ms in found]
         gpu = {"name": "NVIDIA H200", "driver_version": "1"}
         place = {"cpu": "a CPU", "cores": 1, "gpu": gpu, "others_cores": others}
+        place["load_average"] = [0.0, 0.0, 0.0]
         result = {"machine": place, "versions": {}, "source": {"commit": commit * 7}}
         result |= {"date": "2026-01-01", "results": made}
         result["graphs"] = {g: {"directed_edges": 10**6} for g, _, _ in found}
