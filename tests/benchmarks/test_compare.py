@@ -12,7 +12,7 @@ import pytest
 import spgraph.cli
 from benchmarks import report
 from benchmarks.__main__ import main
-from benchmarks.compare import cells
+from benchmarks.compare import cells, timed, verdict
 from benchmarks.measuring import machine, rows
 from benchmarks.pages import figures, speed_tables
 from spgraph.backends.cuda.runtime import offline
@@ -36,10 +36,10 @@ def compared(folder: Path, old: Any, new: Any, *options: str) -> int:
 def test_the_worst_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compared(tmp_path, result(a=1, b=2, c=4), result(a=1, b=4, c=2)) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("g")]
-    assert [(line[2], line[-1]) for line in lines] == [
-        ("b", "2.000"),
-        ("a", "1.000"),
-        ("c", "0.500"),
+    assert [(line[2], *line[7:]) for line in lines] == [
+        ("b", "2.000", "timed", "once"),
+        ("a", "1.000", "timed", "once"),
+        ("c", "0.500", "timed", "once"),
     ]
 
 
@@ -55,6 +55,56 @@ def test_the_worst_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_the_limit(new: Any, limit: str, code: int, tmp_path: Path) -> None:
     old = result(a=1) if code == 0 or "b" not in str(new) else result(a=1, b=1)
     assert compared(tmp_path, old, new, "--limit", limit) == code
+
+
+def test_what_is_within_the_noise_is_not_called_a_change() -> None:
+    """Times of a source are held against the old ones from that source."""
+
+    def cell(*times: Any) -> Any:
+        row = {"median": 1.0, "times": list(times)}
+        (found,) = timed({"graphs": {"g": {"bfs": row}}}).values()
+        return found
+
+    slow, fast = [5.0, 5.1, 5.2, 5.3], [1.0, 1.1, 1.2, 1.3]
+    assert verdict([(cell(*fast), cell(*slow))]) == "slower"
+    assert verdict([(cell(*slow), cell(*fast))]) == "faster"
+    wide = [0.5, 1.0, 1.5, 5.0]
+    assert verdict([(cell(*fast), cell(*wide))]) == verdict([(cell(*wide), cell(*fast))]) == "noise"
+    assert verdict([(cell(1.0), cell(9.0))]) == "timed once"
+    # the one source takes five times as long as the other; each is a fifth slower than it was
+    longer = [[1.2 * t for t in times] for times in (slow, fast)]
+    assert verdict([(cell(slow, fast), cell(*longer))]) == "slower"
+    assert verdict([(cell(*slow, *fast), cell(*longer[0], *longer[1]))]) == "noise"
+    # in turns: all pairs have to agree, and then one time each is enough
+    assert verdict([(cell(*fast), cell(*slow)), (cell(*fast), cell(*wide))]) == "noise"
+    assert verdict([(cell(1.0), cell(2.0)), (cell(1.5), cell(1.6))]) == "slower"
+    assert verdict([(cell(1.0), cell(2.0)), (cell(1.5), cell(1.4))]) == "noise"
+    kinds = {"device_ms": 2.0, "device_times": [[2.0, 3.0]], "wall_ms": 4.0, "wall_times": [4.0]}
+    found = timed({"graphs": {"g": kinds}})
+    assert found["g / device_ms"].times == [[2.0, 3.0]] and found["g / wall_ms"].times == [[4.0]]
+
+
+def test_files_measured_in_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Old, new, old, new: what is slower in one pair alone breaks no limit; peers tell how the
+    machine changed.
+    """
+    made = (result(a=1, b=1), result(a=1.2, b=1.3), result(a=1.2, b=1), result(a=1.1, b=1.4))
+    for number, (content, scipy) in enumerate(zip(made, (1, 2, 2, 1), strict=True)):
+        content["graphs"]["g"]["tasks"]["a"]["scipy"] = {"median": scipy}
+        (tmp_path / f"{number}.json").write_text(json.dumps(content))
+    files = [str(tmp_path / f"{number}.json") for number in range(4)]
+    assert main(["compare", *files, "--limit", "1.1"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    cells = {tuple(line.split()[2:5:2]): line.split()[5:] for line in lines if line[0] == "g"}
+    assert cells["b", "spgraph"] == ["1", "1.35", "1.350", "1.300", "to", "1.400", "slower"]
+    assert cells["a", "spgraph"][2:] == ["1.058", "0.917", "to", "1.200", "noise"]
+    mean = "geometric mean of new / old"
+    assert f"2 cells of spgraph, {mean} 1.195, from 1.058 to 1.350: 1 slower, 0 faster" in lines[-3]
+    assert f"1 cells of peers, {mean} 1.250, from 1.250 to 1.250" in lines[-2]
+    assert lines[-1] == "above 1.1: 1; gone: 0"
+    assert main(["compare", *files, "--limit", "1.3"]) == 0
+    with pytest.raises(SystemExit, match="pairs of files, old and new, got 3 files"):
+        main(["compare", *files[:3]])
 
 
 def test_peers_are_not_judged(tmp_path: Path) -> None:
