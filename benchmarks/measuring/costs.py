@@ -4,9 +4,9 @@ device to another, C elements packed before exchanges and read after them, S rou
 W and S are what a loop reports: of searches and path counts their trace, which on several devices
 counts the edges of the frontiers; of PageRank its iterations times all entries; of shortest paths
 on several GPUs the edges that were read and the rounds. Of betweenness they follow from the levels:
-each edge of a reached vertex counts once in each direction, and so does each level. S of components
-is how often the shards exchange. Where a loop reports nothing they are None: W of components, which
-leave out most edges without counting them, and shortest paths on one device. H, C and the seconds
+each edge of a reached vertex counts once in each direction, and so does each level. W of components
+follows from the rule of the loop (component_edges.py), S is how often the shards exchange. Where a
+loop reports nothing they are None: of shortest paths on one device. H, C and the seconds
 are those of one run in rounds, all devices waiting before and after each exchange
 (spgraph/benchmarking/exchange.py): GPUs that write into each other's memory do not count what they
 write, and exchange while they compute. `levels` are the seconds of exchange and of all else in each
@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import spgraph as sg
+from benchmarks.measuring.component_edges import component_edges
 from spgraph.benchmarking.exchange import Cost, in_rounds, search_cost
 from spgraph.benchmarking.timing import timed
 from spgraph.distributed import DistributedMatrix
@@ -72,6 +73,8 @@ def reported(task: str, A: Any, source: int, iterations: int) -> tuple[int | Non
     elif task == "betweenness":
         trace = sg.bfs(A, source, trace=True, **SEARCHES["bfs push"]).trace
         directions = 2
+    elif task == "components":
+        return component_edges(A), None
     else:
         return None, None
     return directions * sum(level.edges for level in trace), directions * len(trace)
