@@ -71,7 +71,10 @@ def power(
         *(np.zeros(2 * threads * LINE, np.int64), len(matrices), NORMS[norm], *given),
         *(starts, starts2, value, np.empty(n if norm is not None else 0), *work),
         np.zeros((2, SUMS, starts2.size - 1)),
-        *(*map(float, constants), restart._values if spread else np.full(1, restart)),
+        *(
+            *map(float, constants),
+            restart._values if isinstance(restart, Vector) else np.full(1, restart),
+        ),
         *(-1.0 if tol is None else float(tol), max_iter, report),
     )
     return Vector._of(n, value), report
