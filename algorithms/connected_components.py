@@ -11,7 +11,7 @@ from ..containers import Matrix, MatrixLike, Vector
 from ..containers.annotations import Device
 from ..containers.storage.arrays import INT32_MAX
 from ..iterations import contract, search
-from ..late_imports import whole
+from ..lazy_imports import whole
 from ..operations import apply, assign, ewise_mult, extract, mxv, reduce, select
 from ..semirings import any_pair, binary, indexunary, min_second, monoid
 from .random_words import random_words

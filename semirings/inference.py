@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import DomainMismatch
 from ..interrupts import deferred
-from ..late_imports import preparing, whole
+from ..lazy_imports import preparing, whole
 from .functions import C_TYPES, NAME, names
 
 Types = tuple[np.dtype, ...]

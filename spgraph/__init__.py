@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # loaded when they are first asked for: most who compute never do
-_LATE = ("benchmarking", "csgraph", "datasets", "distributed", "plot", "validation")
+_LAZY = ("benchmarking", "csgraph", "datasets", "distributed", "plot", "validation")
 
 __all__ = [
     "Edges",
@@ -60,12 +60,12 @@ __all__ += operations.__all__
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
+    if name in _LAZY:
         import importlib
 
-        from spgraph import late_imports
+        from spgraph import lazy_imports
 
-        with late_imports.whole():
+        with lazy_imports.whole():
             return importlib.import_module(f"spgraph.{name}")
     raise AttributeError(f"module 'spgraph' has no attribute {name!r}{_elsewhere(name)}")
 

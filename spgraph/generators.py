@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.containers import Matrix, memory
 from spgraph.containers.storage.arrays import (
     Array,
@@ -256,7 +256,7 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
         32 * pairs_expected,
         f"random_geometric: about {pairs_expected:,} pairs of points: that",
     )
-    with late_imports.whole():
+    with lazy_imports.whole():
         from scipy.spatial import cKDTree  # nothing else needs it
 
     random = numbers(_state(seed, EDGES), np.arange(2 * n, dtype=np.uint64))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from spgraph import backends, checks, late_imports
+from spgraph import backends, checks, lazy_imports
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Device
@@ -43,7 +43,7 @@ def backend(device: Device) -> ModuleType:
 
 @functools.cache
 def _distributed() -> ModuleType:
-    with late_imports.whole():
+    with lazy_imports.whole():
         from spgraph import distributed
     return distributed
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 
 SHOWN_AFTER = 2.0  # seconds
 EVERY = 0.1
@@ -54,7 +54,7 @@ def progress(text: str, clock: Clock | None = None) -> Iterator[None]:
     if _quiet.get() or not sys.stderr.isatty():
         yield
         return
-    late_imports.step(0, 0)
+    lazy_imports.step(0, 0)
     ended = threading.Event()
     shows = threading.Thread(target=_show, args=(text, ended, clock or Clock()), daemon=True)
     shows.start()
@@ -81,7 +81,7 @@ def _show(text: str, ended: threading.Event, clock: Clock) -> None:
         TimeRemainingColumn,
     )
 
-    activity = late_imports.current()
+    activity = lazy_imports.current()
     display = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -172,10 +172,10 @@ class Times:
 def measured(times: Times | None = None) -> Iterator[Times]:
     """The Times of this block, which are there when it has ended; added to `times` if given."""
     times = times or Times()
-    begin, compiled = time.perf_counter(), late_imports.current().prepare_seconds()
+    begin, compiled = time.perf_counter(), lazy_imports.current().prepare_seconds()
     try:
         yield times
     finally:
-        ready = late_imports.current().prepare_seconds() - compiled
+        ready = lazy_imports.current().prepare_seconds() - compiled
         times.compile_seconds += ready
         times.seconds += time.perf_counter() - begin - ready

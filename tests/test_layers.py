@@ -24,7 +24,7 @@ PACKAGE = ROOT / "spgraph"
 # A module imports from its own part and from rows above its own, never from beside or below.
 ROWS = (
     {"errors", "interrupts", "processors"},
-    {"late_imports"},
+    {"lazy_imports"},
     {"semirings"},
     {"direction", "cache_folder"},
     {"containers"},
@@ -64,8 +64,8 @@ UPWARDS = {
 ONLY_IN = {
     "cupy": {"backends/cuda", "containers", "csgraph", "distributed"},
     "cupyx": {"backends/cuda", "containers", "csgraph"},
-    "numba": {"backends/cpu", "semirings", "late_imports"},
-    "llvmlite": {"backends/cpu", "late_imports"},
+    "numba": {"backends/cpu", "semirings", "lazy_imports"},
+    "llvmlite": {"backends/cpu", "lazy_imports"},
     "cuda": {"backends/cuda"},
     "backports": {"io"},
     "pyarrow": {"io"},

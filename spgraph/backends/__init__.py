@@ -9,7 +9,7 @@ import importlib
 from functools import cache
 from types import ModuleType
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 
 
 @cache
@@ -17,5 +17,5 @@ def module_of(device: str) -> ModuleType:
     """The backend for containers on `device`: the package here of the name before the colon, so
     `spgraph.backends.cuda` for 'cuda:1'.
     """
-    with late_imports.whole():
+    with lazy_imports.whole():
         return importlib.import_module(f"{__name__}.{device.partition(':')[0]}")

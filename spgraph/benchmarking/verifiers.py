@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.benchmarking import oracles
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import move, on_device
@@ -55,7 +55,7 @@ class Verifiers:
 
     def _dijkstra(self, source: int) -> np.ndarray:
         """The distances by SciPy, -1 where there is none."""
-        with late_imports.whole():
+        with lazy_imports.whole():
             from scipy.sparse import csgraph
 
         found = csgraph.dijkstra(host(self.W).astype(np.float64).to_scipy(), indices=source)

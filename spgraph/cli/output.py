@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 import spgraph as sg
-from spgraph import late_imports, terminal
+from spgraph import lazy_imports, terminal
 from spgraph.cli import names, placement, streams
 from spgraph.cli.kinds import ENDS, Columns, Kind, Parts, Record, columns, first
 from spgraph.cli.options import TABLES
@@ -201,7 +201,7 @@ def _write_rows(stream: IO[bytes], rows: Columns, delimiter: str) -> None:
     for begin in range(0, plain[0].size, 1 << 16):
         block = (column[begin : begin + (1 << 16)].tolist() for column in plain)
         writer.writerows(zip(*block, strict=True))
-        late_imports.step(begin, plain[0].size)
+        lazy_imports.step(begin, plain[0].size)
     text.flush()
     text.detach()  # the stream is closed by who opened it
 

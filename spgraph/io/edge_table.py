@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.checks import binary
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import BinaryLike
@@ -95,7 +95,7 @@ def from_edges(
     """
     flags("from_edges", symmetric=symmetric)
     op = None if dup_op is None else binary("from_edges", "dup_op", dup_op)
-    with late_imports.forks_wait:
+    with lazy_imports.forks_wait:
         found, text = _columns(table, dict(zip(PARTS, (source, target, weight), strict=True)))
         values = _weights(found.pop("weight")) if "weight" in found else None
         named = {part: name_column("from_edges", part, found[part]) for part in found}
@@ -267,7 +267,7 @@ def _from_file(path: str, wanted: dict[str, Any]) -> tuple[pyarrow.Table, bool]:
     try:
         if text:
             return _from_text(opened, "\t" if suffix == ".tsv" else ",", wanted), True
-        with late_imports.whole():
+        with lazy_imports.whole():
             import pyarrow.parquet
         with opened() as stream:
             _check_names(wanted, pyarrow.parquet.read_schema(stream).names)
@@ -355,7 +355,7 @@ def _integers(names: pyarrow.Array) -> pyarrow.Array:
 def write_parquet(stream: IO[bytes], columns: dict[str, np.ndarray]) -> None:
     """Write arrays by the titles of their columns as a table of Parquet."""
     arrow = load_pyarrow()
-    with late_imports.whole():
+    with lazy_imports.whole():
         import pyarrow.parquet
-    with late_imports.forks_wait:
+    with lazy_imports.forks_wait:
         pyarrow.parquet.write_table(arrow.table(columns), stream)

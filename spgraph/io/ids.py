@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.checks import vectors_in
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.numbers import flags
@@ -25,7 +25,7 @@ Name = str | int
 @functools.cache
 def load_pyarrow() -> ModuleType:
     """The library, for which `import spgraph` need not pay."""
-    with late_imports.whole():
+    with lazy_imports.whole():
         import pyarrow
         import pyarrow.compute
         import pyarrow.csv
@@ -48,7 +48,7 @@ class Ids(Mapping[Name, int]):
     """
 
     def __init__(self, names: Any) -> None:
-        with late_imports.forks_wait:
+        with lazy_imports.forks_wait:
             found, self._array = encoded("Ids", {"names": name_column("Ids", "names", names)})
         if len(self._array) < found.size:
             again = int(np.flatnonzero(found != np.arange(found.size))[0])
@@ -91,7 +91,7 @@ class Ids(Mapping[Name, int]):
         [2, 2, 0]
         """
         arrow = load_pyarrow()
-        with late_imports.forks_wait:
+        with lazy_imports.forks_wait:
             column = _arrow_column("Ids.positions", "names", names)
             if not len(column):
                 return np.empty(0, np.int64)
@@ -150,7 +150,7 @@ class Ids(Mapping[Name, int]):
         *positions, values = x.to("cpu").to_coo()
         if vertices:
             _check_vertices(values, n)
-        with late_imports.forks_wait:
+        with lazy_imports.forks_wait:
             columns = [self._array.take(arrow.array(each)) for each in positions]
             if vertices:
                 columns.append(self._array.take(arrow.array(values.astype(np.int64))))
@@ -380,7 +380,7 @@ def names_in(archive: Archive, count: int) -> Ids | None:
         if offsets[0] or offsets[-1] != held.size or (np.diff(offsets) < 0).any():
             raise ValueError(f"names_offsets: expected them to ascend from 0 to {held.size}")
         kind, buffers = arrow.large_string(), [offsets, np.ascontiguousarray(held)]
-    with late_imports.forks_wait:
+    with lazy_imports.forks_wait:
         memory = [None, *map(arrow.py_buffer, buffers)]
         array = arrow.Array.from_buffers(kind, size, memory)
         try:

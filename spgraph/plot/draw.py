@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.errors import BackendUnavailable, DimensionMismatch, not_square
 from spgraph.plot.style import (
@@ -114,7 +114,7 @@ def _blank(points: np.ndarray, radius: float, bar: float) -> tuple[Figure, Axes]
 def _placed(A: Matrix) -> np.ndarray:
     """Positions by NetworkX, for each weak component alone; the components are put side by side."""
     try:
-        with late_imports.whole():
+        with lazy_imports.whole():
             import networkx
             import scipy.optimize  # noqa: F401 (NetworkX's first layout imports it)
     except ImportError as error:

@@ -7,7 +7,7 @@ import textwrap
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.checks import vectors_in
 from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
 from spgraph.errors import BackendUnavailable, DomainMismatch
@@ -49,7 +49,7 @@ def vector(name: str, argument: str, v: object) -> Vector:
 def require_matplotlib() -> tuple[type[Figure], type[FigureCanvasAgg]]:
     """matplotlib's classes (Figure, FigureCanvasAgg); BackendUnavailable if it is not installed."""
     try:
-        with late_imports.whole():
+        with lazy_imports.whole():
             from matplotlib.backends.backend_agg import FigureCanvasAgg
             from matplotlib.figure import Figure
     except ImportError as error:

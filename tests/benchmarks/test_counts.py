@@ -23,7 +23,7 @@ import two_devices as stand_in
 from two_devices import two_devices  # noqa: F401
 
 import spgraph as sg
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.backends.cuda.runtime import jit
 
 GRAPHS = ("kronecker", "grid")
@@ -349,7 +349,7 @@ def test_programs_of_a_first_call_compile_side_by_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each in a thread; what one of them raises is raised."""
-    both, found, activity = threading.Barrier(2), [], late_imports.current()
+    both, found, activity = threading.Barrier(2), [], lazy_imports.current()
     before = activity.prepare_seconds()
 
     def kernel(stem: str, name: str, text: str, *, cooperative: bool) -> None:

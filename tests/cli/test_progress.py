@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from spgraph import cli, late_imports, terminal
+from spgraph import cli, lazy_imports, terminal
 from spgraph.cli import output
 
 pty = pytest.importorskip("pty", reason="terminals of POSIX")
@@ -128,14 +128,14 @@ def test_nothing_is_shown_for_two_seconds(screen: Screen) -> None:
 def test_an_estimate_where_steps_are_known(screen: Screen) -> None:
     clock = Clock()
     with screen.progress("reading [b]g.el[/b]", clock):
-        late_imports.step(5, 100)
+        lazy_imports.step(5, 100)
         clock.pass_by(2)
         assert "reading [b]g.el[/b]" in plain(screen.read())
-        late_imports.step(50, 100)
+        lazy_imports.step(50, 100)
         clock.pass_by(18)  # 45 in 18 s: the other 50 take 20
         shown = plain(screen.read())
         assert " 50%" in shown and "0:00:20" in shown and "00:20" in shown.replace("0:00:20", "", 1)
-        late_imports.step(0, 0)  # sorting, of which nobody knows
+        lazy_imports.step(0, 0)  # sorting, of which nobody knows
         clock.pass_by(1)
         assert "%" not in plain(screen.read())
 
@@ -143,7 +143,7 @@ def test_an_estimate_where_steps_are_known(screen: Screen) -> None:
 def test_compiling_is_said(screen: Screen) -> None:
     clock = Clock()
     with screen.progress("running bfs", clock):
-        with late_imports.preparing():
+        with lazy_imports.preparing():
             clock.pass_by(3)
             assert "running bfs: compiling" in plain(screen.read())
         clock.pass_by(1)
@@ -164,7 +164,7 @@ def test_no_color(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     clock = Clock()
     with screen.progress("running bfs", clock):
-        late_imports.step(1, 4)
+        lazy_imports.step(1, 4)
         clock.pass_by(3)
         shown = screen.read()
     assert "running bfs" in shown and " 25%" in shown and not COLORS.search(shown)
@@ -208,7 +208,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The steps that are told, in their order."""
     told: list[tuple[int, int]] = []
 
-    class Activity(late_imports.Activity):
+    class Activity(lazy_imports.Activity):
         def __setattr__(self, name: str, value: object) -> None:
             if name == "steps":
                 told.append(value)  # type: ignore[arg-type]
@@ -216,7 +216,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     made = Activity()
     told.clear()
-    monkeypatch.setattr(late_imports, "current", lambda: made)
+    monkeypatch.setattr(lazy_imports, "current", lambda: made)
     return told
 
 

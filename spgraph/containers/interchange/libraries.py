@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator
 from types import ModuleType
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 
 
 @contextlib.contextmanager
@@ -15,7 +15,7 @@ def importing(name: str, install: str) -> Iterator[None]:
     """What is imported in this block is imported as a whole; where it is missing, the error names
     the operation `name` and what pip has to install.
     """
-    with late_imports.whole():
+    with lazy_imports.whole():
         try:
             yield
         except ModuleNotFoundError as error:
@@ -29,6 +29,6 @@ def importing(name: str, install: str) -> Iterator[None]:
 @functools.cache
 def scipy_sparse() -> ModuleType:
     """scipy.sparse: half of the time of `import spgraph`, if that imported it."""
-    with late_imports.whole():
+    with lazy_imports.whole():
         import scipy.sparse
     return scipy.sparse

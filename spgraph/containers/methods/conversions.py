@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.containers.annotations import DType, Scalar, SparseArray
 from spgraph.containers.interchange.libraries import scipy_sparse
 from spgraph.containers.memory import copying
@@ -311,7 +311,7 @@ class MatrixConversions(MatrixParts):
         """
         flags("to_cupyx", copy=copy)
         A = self.to(self.device if self.device != "cpu" else "cuda")
-        with late_imports.whole():
+        with lazy_imports.whole():
             import cupyx.scipy.sparse
 
         values, indices, indptr = A._arrays_of_csr("to_cupyx", copy and A is self)

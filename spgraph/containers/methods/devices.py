@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.arrays import Array, check_device, move
 
@@ -114,7 +114,7 @@ class MatrixDevices:
         >>> G.partition.sizes, sg.bfs(G, 0).level.to_numpy().tolist()
         ((1, 2), [0, 1, 2])
         """
-        with late_imports.whole():
+        with lazy_imports.whole():
             from spgraph.distributed import distribute
 
         return distribute(

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from spgraph import cache_folder, late_imports
+from spgraph import cache_folder, lazy_imports
 from spgraph.containers.storage.columns import array_of, array_of_list, is_column, is_tabular
 from spgraph.containers.storage.masked import refuse_masked
 from spgraph.containers.storage.numbers import is_integer
@@ -205,7 +205,7 @@ def import_cupy() -> ModuleType:
     """The cupy module, or BackendUnavailable with what to install."""
     cache_folder.check_cupy()
     try:
-        with late_imports.whole():
+        with lazy_imports.whole():
             import cupy
 
         count = cupy.cuda.runtime.getDeviceCount()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import (
     INT32_MAX,
@@ -376,7 +376,7 @@ def _metis(A: Matrix, shards: int) -> np.ndarray:
     degree + 1.
     """
     try:
-        with late_imports.whole():
+        with lazy_imports.whole():
             import pymetis
     except ImportError as error:
         raise BackendUnavailable(

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from spgraph import checks, late_imports
+from spgraph import checks, lazy_imports
 from spgraph.containers import Matrix, Vector, memory
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.values import value_dtype
@@ -103,7 +103,7 @@ class Members(dict[str, Any]):
 
 def _libraries(path: str) -> tuple[ModuleType, ModuleType]:
     try:
-        with late_imports.whole():
+        with lazy_imports.whole():
             import binsparse
             import h5py
     except ModuleNotFoundError as error:

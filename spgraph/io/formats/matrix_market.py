@@ -14,7 +14,7 @@ from typing import IO
 
 import numpy as np
 
-from spgraph import late_imports
+from spgraph import lazy_imports
 from spgraph.containers import Matrix
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
@@ -171,7 +171,7 @@ def _header(source: Source) -> tuple[int, int, int, str, str, str]:
 @functools.cache
 def _scipy_io() -> ModuleType:
     """scipy.io, with what its Matrix Market functions import when they are first called."""
-    with late_imports.whole():
+    with lazy_imports.whole():
         import scipy.io
 
         scipy.io.mminfo(io.BytesIO(b"%%MatrixMarket matrix coordinate pattern general\n0 0 0\n"))
