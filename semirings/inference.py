@@ -15,7 +15,8 @@ import numpy as np
 
 from ..errors import DomainMismatch
 from ..interrupts import deferred
-from ..lazy_imports import preparing, whole
+from ..lazy_imports import whole
+from ..process.activity import preparing
 from .functions import C_TYPES, NAME, names
 
 Types = tuple[np.dtype, ...]

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
-from spgraph.lazy_imports import step
+from spgraph.process.activity import step
 from spgraph.processors import usable
 
 # splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014

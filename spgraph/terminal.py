@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from spgraph import lazy_imports
+from spgraph.process import activity
 
 SHOWN_AFTER = 2.0  # seconds
 EVERY = 0.1
@@ -54,7 +54,7 @@ def progress(text: str, clock: Clock | None = None) -> Iterator[None]:
     if _quiet.get() or not sys.stderr.isatty():
         yield
         return
-    lazy_imports.step(0, 0)
+    activity.step(0, 0)
     ended = threading.Event()
     shows = threading.Thread(target=_show, args=(text, ended, clock or Clock()), daemon=True)
     shows.start()
@@ -81,7 +81,7 @@ def _show(text: str, ended: threading.Event, clock: Clock) -> None:
         TimeRemainingColumn,
     )
 
-    activity = lazy_imports.current()
+    shown = activity.current()
     display = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -101,8 +101,8 @@ def _show(text: str, ended: threading.Event, clock: Clock) -> None:
         task = display.tasks[0]
         task.start_time = begin
         while True:
-            done, total = activity.steps
-            said = f"{text}: compiling" if activity.preparing else text
+            done, total = shown.steps
+            said = f"{text}: compiling" if shown.preparing else text
             task.total = total or None  # None means no change to `update`
             display.update(task.id, description=said, completed=done)
             display.refresh()
@@ -172,10 +172,10 @@ class Times:
 def measured(times: Times | None = None) -> Iterator[Times]:
     """The Times of this block, which are there when it has ended; added to `times` if given."""
     times = times or Times()
-    begin, compiled = time.perf_counter(), lazy_imports.current().prepare_seconds()
+    begin, compiled = time.perf_counter(), activity.current().prepare_seconds()
     try:
         yield times
     finally:
-        ready = lazy_imports.current().prepare_seconds() - compiled
+        ready = activity.current().prepare_seconds() - compiled
         times.compile_seconds += ready
         times.seconds += time.perf_counter() - begin - ready

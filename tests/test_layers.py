@@ -23,7 +23,7 @@ PACKAGE = ROOT / "spgraph"
 
 # A module imports from its own part and from rows above its own, never from beside or below.
 ROWS = (
-    {"errors", "interrupts", "processors"},
+    {"errors", "interrupts", "processors", "process"},
     {"lazy_imports"},
     {"semirings"},
     {"direction", "cache_folder"},

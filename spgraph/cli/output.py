@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 import spgraph as sg
-from spgraph import lazy_imports, terminal
+from spgraph import terminal
 from spgraph.cli import names, placement, streams
 from spgraph.cli.kinds import ENDS, Columns, Kind, Parts, Record, columns, first
 from spgraph.cli.options import TABLES
@@ -27,6 +27,7 @@ from spgraph.io.edge_table import write_parquet
 from spgraph.io.files import write_to
 from spgraph.io.ids import arrays_of
 from spgraph.iterations import Level
+from spgraph.process import activity
 
 
 class Graph(NamedTuple):
@@ -201,7 +202,7 @@ def _write_rows(stream: IO[bytes], rows: Columns, delimiter: str) -> None:
     for begin in range(0, plain[0].size, 1 << 16):
         block = (column[begin : begin + (1 << 16)].tolist() for column in plain)
         writer.writerows(zip(*block, strict=True))
-        lazy_imports.step(begin, plain[0].size)
+        activity.step(begin, plain[0].size)
     text.flush()
     text.detach()  # the stream is closed by who opened it
 

@@ -20,7 +20,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from spgraph.containers import memory
-from spgraph.lazy_imports import step
+from spgraph.process.activity import step
 
 # what zipfile and its decompressors raise for a damaged archive
 BROKEN = (

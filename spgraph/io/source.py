@@ -20,7 +20,7 @@ import numpy as np
 from spgraph.containers import memory
 from spgraph.containers.methods.display import size_of
 from spgraph.errors import FormatError
-from spgraph.lazy_imports import step
+from spgraph.process.activity import step
 
 if sys.version_info >= (3, 14):
     from compression import zstd

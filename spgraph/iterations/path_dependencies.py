@@ -15,8 +15,8 @@ from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.storage.arrays import Array, as_array, index_dtype, move, on_device
 from spgraph.errors import DomainMismatch, IndexOutOfBound
 from spgraph.iterations.level_search import constant, operands, search
-from spgraph.lazy_imports import step
 from spgraph.operations import assign, ewise_add, ewise_mult, mxv, reduce, select, vxm
+from spgraph.process.activity import step
 from spgraph.semirings import (
     BinaryOp,
     Monoid,

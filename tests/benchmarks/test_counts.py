@@ -23,8 +23,8 @@ import two_devices as stand_in
 from two_devices import two_devices  # noqa: F401
 
 import spgraph as sg
-from spgraph import lazy_imports
 from spgraph.backends.cuda.runtime import jit
+from spgraph.process import activity
 
 GRAPHS = ("kronecker", "grid")
 
@@ -349,8 +349,8 @@ def test_programs_of_a_first_call_compile_side_by_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each in a thread; what one of them raises is raised."""
-    both, found, activity = threading.Barrier(2), [], lazy_imports.current()
-    before = activity.prepare_seconds()
+    both, found = threading.Barrier(2), []
+    before = activity.current().prepare_seconds()
 
     def kernel(stem: str, name: str, text: str, *, cooperative: bool) -> None:
         both.wait(timeout=120)
@@ -368,7 +368,7 @@ def test_programs_of_a_first_call_compile_side_by_side(
             *(("one", name, "right", True) for name in "ab"),
             *(("other", name, "right", False) for name in "ab"),
         ]
-        assert activity.prepare_seconds() > before, "the caller has waited for it"
+        assert activity.current().prepare_seconds() > before, "the caller has waited for it"
         with pytest.raises(RuntimeError, match="other"):
             jit.together(place, ("one", "right", True, ("a",)), ("other", "wrong", True, ("a",)))
 

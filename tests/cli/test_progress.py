@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from spgraph import cli, lazy_imports, terminal
+from spgraph import cli, terminal
 from spgraph.cli import output
+from spgraph.process import activity
 
 pty = pytest.importorskip("pty", reason="terminals of POSIX")
 COLORS = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
@@ -128,14 +129,14 @@ def test_nothing_is_shown_for_two_seconds(screen: Screen) -> None:
 def test_an_estimate_where_steps_are_known(screen: Screen) -> None:
     clock = Clock()
     with screen.progress("reading [b]g.el[/b]", clock):
-        lazy_imports.step(5, 100)
+        activity.step(5, 100)
         clock.pass_by(2)
         assert "reading [b]g.el[/b]" in plain(screen.read())
-        lazy_imports.step(50, 100)
+        activity.step(50, 100)
         clock.pass_by(18)  # 45 in 18 s: the other 50 take 20
         shown = plain(screen.read())
         assert " 50%" in shown and "0:00:20" in shown and "00:20" in shown.replace("0:00:20", "", 1)
-        lazy_imports.step(0, 0)  # sorting, of which nobody knows
+        activity.step(0, 0)  # sorting, of which nobody knows
         clock.pass_by(1)
         assert "%" not in plain(screen.read())
 
@@ -143,7 +144,7 @@ def test_an_estimate_where_steps_are_known(screen: Screen) -> None:
 def test_compiling_is_said(screen: Screen) -> None:
     clock = Clock()
     with screen.progress("running bfs", clock):
-        with lazy_imports.preparing():
+        with activity.preparing():
             clock.pass_by(3)
             assert "running bfs: compiling" in plain(screen.read())
         clock.pass_by(1)
@@ -164,7 +165,7 @@ def test_no_color(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     clock = Clock()
     with screen.progress("running bfs", clock):
-        lazy_imports.step(1, 4)
+        activity.step(1, 4)
         clock.pass_by(3)
         shown = screen.read()
     assert "running bfs" in shown and " 25%" in shown and not COLORS.search(shown)
@@ -208,7 +209,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The steps that are told, in their order."""
     told: list[tuple[int, int]] = []
 
-    class Activity(lazy_imports.Activity):
+    class Activity(activity.Activity):
         def __setattr__(self, name: str, value: object) -> None:
             if name == "steps":
                 told.append(value)  # type: ignore[arg-type]
@@ -216,7 +217,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     made = Activity()
     told.clear()
-    monkeypatch.setattr(lazy_imports, "current", lambda: made)
+    monkeypatch.setattr(activity, "current", lambda: made)
     return told
 
 

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 import spgraph as sg
-from spgraph import lazy_imports, terminal
+from spgraph import terminal
 from spgraph.backends.cpu.runtime.cache import kernel
+from spgraph.process import activity
 
 
 class Clock:
@@ -26,7 +27,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (terminal, lazy_imports):
+    for module in (terminal, activity):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=made.perf_counter))
     return made
 
@@ -34,9 +35,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_what_is_prepared_is_apart(clock: Clock) -> None:
     with terminal.measured() as times:
         clock.now += 2
-        with lazy_imports.preparing():
+        with activity.preparing():
             clock.now += 5
-            with lazy_imports.preparing():  # a library that is imported to compile a kernel
+            with activity.preparing():  # a library that is imported to compile a kernel
                 clock.now += 1
         clock.now += 3
     assert (times.seconds, times.compile_seconds) == (5, 6)
@@ -45,7 +46,7 @@ def test_what_is_prepared_is_apart(clock: Clock) -> None:
     with terminal.measured() as again:
         clock.now += 0.25
     assert again.compile_seconds == 0 and str(again) == "250 ms"
-    with pytest.raises(KeyError), terminal.measured(again), lazy_imports.preparing():
+    with pytest.raises(KeyError), terminal.measured(again), activity.preparing():
         clock.now += 1
         raise KeyError
     assert (again.seconds, again.compile_seconds) == (0.25, 1)
@@ -56,19 +57,19 @@ def test_several_threads_count_once(clock: Clock) -> None:
     begun, done = threading.Event(), threading.Event()
 
     def other() -> None:
-        with lazy_imports.preparing():
+        with activity.preparing():
             begun.set()
             done.wait(120)
 
     thread = threading.Thread(target=other)
     with terminal.measured() as times:
-        with lazy_imports.preparing():
+        with activity.preparing():
             thread.start()
             begun.wait(120)
             clock.now += 2
         clock.now += 3
-        assert lazy_imports.current().preparing == 1
-        assert lazy_imports.current().prepare_seconds() > 0
+        assert activity.current().preparing == 1
+        assert activity.current().prepare_seconds() > 0
         done.set()
         thread.join()
         clock.now += 4

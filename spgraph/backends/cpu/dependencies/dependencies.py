@@ -12,7 +12,7 @@ from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.backends.cpu.search.search import search
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype, unpack_bits
-from spgraph.lazy_imports import step
+from spgraph.process.activity import step
 
 # steps of a level below which one thread is faster than several with barriers, which have to wake
 ALONE = 65536

@@ -25,7 +25,7 @@ from numba.core.sigutils import normalize_signature
 
 from spgraph import cache_folder
 from spgraph.backends.cpu.runtime.pipeline import KernelCompiler, refreshing_if_new
-from spgraph.lazy_imports import preparing
+from spgraph.process.activity import preparing
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -26,7 +26,7 @@ from numba.core.serialize import dumps
 from spgraph import cache_folder
 from spgraph.backends.cpu.device import atomics
 from spgraph.backends.cpu.runtime import cache, instructions, jit, pipeline, teams
-from spgraph.lazy_imports import preparing
+from spgraph.process.activity import preparing
 
 WORD = ir.IntType(64)
 ZERO, ONE = WORD(0), WORD(1)

@@ -11,7 +11,7 @@ import numpy as np
 from spgraph import cache_folder
 from spgraph.backends.cuda.runtime.sources import OPTIONS, SEPARATE, alone, source
 from spgraph.containers.storage.arrays import Array
-from spgraph.lazy_imports import preparing
+from spgraph.process.activity import preparing
 
 BLOCK = 256  # the threads of a block, for all kernels launched by `launch`
 # what a kernel takes for a pointer that leads nowhere; an empty CuPy array is one too
