@@ -11,8 +11,8 @@ from ..containers import Matrix, MatrixLike, Vector
 from ..containers.annotations import Device
 from ..containers.storage.arrays import INT32_MAX
 from ..iterations import contract, search
-from ..lazy_imports import whole
 from ..operations import apply, assign, ewise_mult, extract, mxv, reduce, select
+from ..process.lazy_imports import whole
 from ..semirings import any_pair, binary, indexunary, min_second, monoid
 from .random_words import random_words
 

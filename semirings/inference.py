@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainMismatch
-from ..interrupts import deferred
-from ..lazy_imports import whole
 from ..process.activity import preparing
+from ..process.interrupts import deferred
+from ..process.lazy_imports import whole
 from .functions import C_TYPES, NAME, names
 
 Types = tuple[np.dtype, ...]

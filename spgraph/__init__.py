@@ -63,7 +63,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         import importlib
 
-        from spgraph import lazy_imports
+        from spgraph.process import lazy_imports
 
         with lazy_imports.whole():
             return importlib.import_module(f"spgraph.{name}")

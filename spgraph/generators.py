@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from spgraph import lazy_imports
 from spgraph.containers import Matrix, memory
 from spgraph.containers.storage.arrays import (
     Array,
@@ -19,7 +18,8 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.containers.storage.selection import compress, distinct
-from spgraph.processors import usable
+from spgraph.process import lazy_imports
+from spgraph.process.processors import usable
 from spgraph.random_edges import (
     LARGEST,
     UNIT,

@@ -17,7 +17,7 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda
 from spgraph.process.activity import step
-from spgraph.processors import usable
+from spgraph.process.processors import usable
 
 # splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014
 GOLDEN = 0x9E3779B97F4A7C15

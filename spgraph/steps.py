@@ -8,12 +8,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from spgraph import backends, checks, lazy_imports
+from spgraph import backends, checks
 from spgraph import direction as directions
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.casting import in_range, storing
 from spgraph.containers.storage.host_matrix import StreamedTo
+from spgraph.process import lazy_imports
 from spgraph.semirings import Function, TypedSemiring
 
 Either: TypeAlias = Vector | Matrix

@@ -46,7 +46,7 @@ def pytest_xdist_auto_num_workers() -> int | None:
     """-n auto: a worker for each processor that this process may use, not for each there is."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None  # as xdist has it
-    from spgraph.processors import usable
+    from spgraph.process.processors import usable
 
     return usable()
 

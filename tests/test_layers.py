@@ -23,10 +23,9 @@ PACKAGE = ROOT / "spgraph"
 
 # A module imports from its own part and from rows above its own, never from beside or below.
 ROWS = (
-    {"errors", "interrupts", "processors", "process"},
-    {"lazy_imports"},
+    {"errors", "process"},
     {"semirings"},
-    {"direction", "cache_folder"},
+    {"direction"},
     {"containers"},
     {"random_edges"},
     {"checks", "scalars", "backends"},
@@ -64,8 +63,8 @@ UPWARDS = {
 ONLY_IN = {
     "cupy": {"backends/cuda", "containers", "csgraph", "distributed"},
     "cupyx": {"backends/cuda", "containers", "csgraph"},
-    "numba": {"backends/cpu", "semirings", "lazy_imports"},
-    "llvmlite": {"backends/cpu", "lazy_imports"},
+    "numba": {"backends/cpu", "semirings", "process"},
+    "llvmlite": {"backends/cpu", "process"},
     "cuda": {"backends/cuda"},
     "backports": {"io"},
     "pyarrow": {"io"},

@@ -9,7 +9,7 @@ import importlib
 from functools import cache
 from types import ModuleType
 
-from spgraph import lazy_imports
+from spgraph.process import lazy_imports
 
 
 @cache

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from spgraph import lazy_imports
 from spgraph.benchmarking import oracles
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import move, on_device
 from spgraph.containers.storage.host_matrix import HostMatrix
 from spgraph.distributed import DistributedMatrix
 from spgraph.operations import vxm
+from spgraph.process import lazy_imports
 from spgraph.semirings import min_plus, plus_first
 from spgraph.validation import validate_bfs
 

@@ -15,7 +15,7 @@ import numpy as np
 from spgraph.cli import streams
 from spgraph.distributed import Communicator, MpiCommunicator, NcclCommunicator, TcpStore
 from spgraph.errors import BackendUnavailable
-from spgraph.processors import usable
+from spgraph.process.processors import usable
 
 # where launchers tell a process (how many there are, its number): MPICH and others, and Open MPI
 LAUNCHERS = (

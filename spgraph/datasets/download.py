@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from spgraph.cache_folder import user_folder
 from spgraph.containers import Matrix
 from spgraph.datasets.catalog import CATALOG, Dataset, suitesparse
 from spgraph.errors import FormatError
 from spgraph.io import read
 from spgraph.io.source import replacing
+from spgraph.process.cache_folder import user_folder
 
 TIMEOUT = 30.0  # seconds without a byte from the server
 _COLLECTION = re.compile(r"[\w-]+/[\w+-][\w.+-]*")

@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spgraph import lazy_imports
 from spgraph.checks import binary
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import BinaryLike
@@ -27,6 +26,7 @@ from spgraph.io.ids import (
 )
 from spgraph.io.source import BROKEN, COMPRESSIONS, Source, is_unnamed, open_compressed
 from spgraph.io.table import is_rounded
+from spgraph.process import lazy_imports
 from spgraph.semirings import BinaryOp
 
 if TYPE_CHECKING:

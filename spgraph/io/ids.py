@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph import lazy_imports
 from spgraph.checks import vectors_in
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.numbers import flags
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.io.archive import Archive
+from spgraph.process import lazy_imports
 
 if TYPE_CHECKING:
     import pyarrow

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from spgraph.processors import usable
+from spgraph.process.processors import usable
 
 STEP = 1 << 15  # entries, and rows, processed at once: they stay in a core's cache
 

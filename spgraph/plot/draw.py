@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from spgraph import lazy_imports
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.errors import BackendUnavailable, DimensionMismatch, not_square
 from spgraph.plot.style import (
@@ -21,6 +20,7 @@ from spgraph.plot.style import (
     require_matplotlib,
     vector,
 )
+from spgraph.process import lazy_imports
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ import textwrap
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from spgraph import lazy_imports
 from spgraph.checks import vectors_in
 from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
 from spgraph.errors import BackendUnavailable, DomainMismatch
+from spgraph.process import lazy_imports
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

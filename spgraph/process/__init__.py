@@ -1,1 +1,1 @@
-"""The process that computes: what it is doing, what it imports when, its processors and signals."""
+"""The process that computes: its processors, signals, imports and compiled kernels on disk."""

@@ -19,9 +19,9 @@ import numba
 import numpy as np
 import pytest
 
-from spgraph import cache_folder
 from spgraph.backends.cpu.runtime import cache, jit
 from spgraph.backends.cuda.runtime import jit as cuda_jit
+from spgraph.process import cache_folder
 
 ROOT = pathlib.Path(__file__).parents[2]
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -86,7 +86,7 @@ def test_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 
 
 def test_processes_side_by_side_compile_a_kernel_once(tmp_path: pathlib.Path) -> None:
-    program = "from spgraph import cache_folder\ncache_folder.TIMEOUT = 200.0\n" + PROGRAM
+    program = "from spgraph.process import cache_folder\ncache_folder.TIMEOUT = 200.0\n" + PROGRAM
     all_of_them = [start(program, SPGRAPH_CACHE_DIR=str(tmp_path)) for _ in range(3)]
     said = [process.communicate(timeout=240) for process in all_of_them]
     assert [out.splitlines()[0] for out, _ in said] == [RIGHT] * 3, said
@@ -451,7 +451,7 @@ def test_the_claim_of_a_killed_process_ends(
     made.unlink()
     process = start(f"""
         import pathlib, time
-        from spgraph import cache_folder
+        from spgraph.process import cache_folder
         with cache_folder.alone(pathlib.Path({str(made)!r})):
             print("mine", flush=True)
             time.sleep(600)

@@ -63,7 +63,7 @@ def test_caches_of_operators_are_bounded() -> None:
                 kept = unbounded if value.cache_parameters()["maxsize"] is None else bounded
                 kept.append(f"{module.__name__}.{name}")
     assert len(bounded) > 20
-    assert sorted(unbounded) == ["spgraph.cache_folder.warn"]  # a warning is a text of ours
+    assert sorted(unbounded) == ["spgraph.process.cache_folder.warn"]  # a warning is a text of ours
 
 
 def test_many_operators_are_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:

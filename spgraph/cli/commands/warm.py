@@ -16,13 +16,14 @@ import click
 import numpy as np
 
 import spgraph as sg
-from spgraph import cache_folder, terminal
+from spgraph import terminal
 from spgraph.cli import output
 from spgraph.cli.algorithm import Algorithm
 from spgraph.cli.commands.algorithms import ALGORITHMS
 from spgraph.errors import ConvergenceError
 from spgraph.io.table import LARGE
-from spgraph.processors import usable
+from spgraph.process import cache_folder
+from spgraph.process.processors import usable
 
 BY_NAME = {algorithm.function.__name__.replace("_", "-"): algorithm for algorithm in ALGORITHMS}
 

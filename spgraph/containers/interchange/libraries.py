@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator
 from types import ModuleType
 
-from spgraph import lazy_imports
+from spgraph.process import lazy_imports
 
 
 @contextlib.contextmanager

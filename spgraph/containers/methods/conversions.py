@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spgraph import lazy_imports
 from spgraph.containers.annotations import DType, Scalar, SparseArray
 from spgraph.containers.interchange.libraries import scipy_sparse
 from spgraph.containers.memory import copying
@@ -37,6 +36,7 @@ from spgraph.containers.storage.numbers import flags, flags_or_none
 from spgraph.containers.storage.selection import compress
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DomainMismatch
+from spgraph.process import lazy_imports
 
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from spgraph import lazy_imports
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.arrays import Array, check_device, move
+from spgraph.process import lazy_imports
 
 if TYPE_CHECKING:
     from spgraph.containers.matrix import Matrix

@@ -13,11 +13,11 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from spgraph import cache_folder, lazy_imports
 from spgraph.containers.storage.columns import array_of, array_of_list, is_column, is_tabular
 from spgraph.containers.storage.masked import refuse_masked
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import BackendMismatch, BackendUnavailable, DomainMismatch
+from spgraph.process import cache_folder, lazy_imports
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
-from spgraph import lazy_imports
 from spgraph.containers import Matrix
 from spgraph.containers.storage.arrays import (
     INT32_MAX,
@@ -27,6 +26,7 @@ from spgraph.containers.storage.arrays import (
 from spgraph.containers.storage.device_memory import synchronize
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
+from spgraph.process import lazy_imports
 
 # where shards have ALIGN_FROM vertices or more, ranges of ids begin at multiples of WORD, so that
 # no two shards share a word of a bitmap

@@ -14,13 +14,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from spgraph import checks, lazy_imports
+from spgraph import checks
 from spgraph.containers import Matrix, Vector, memory
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
 from spgraph.io.archive import BROKEN, Archive, is_of_disk
 from spgraph.io.coordinates import Coordinates, symmetrised
+from spgraph.process import lazy_imports
 
 SUFFIXES = (".h5", ".hdf5")
 ARCHIVE = ".bsp.npz"

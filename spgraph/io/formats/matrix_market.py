@@ -14,12 +14,12 @@ from typing import IO
 
 import numpy as np
 
-from spgraph import lazy_imports
 from spgraph.containers import Matrix
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
 from spgraph.io.source import Source
 from spgraph.io.table import LARGEST_ORDER, Form, Layout, read_table
+from spgraph.process import lazy_imports
 
 _VALUES: dict[str, tuple[str, ...]] = {
     "pattern": (),

@@ -23,8 +23,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
-from spgraph import cache_folder
 from spgraph.backends.cpu.runtime.pipeline import KernelCompiler, refreshing_if_new
+from spgraph.process import cache_folder
 from spgraph.process.activity import preparing
 
 

@@ -31,10 +31,10 @@ import numba
 import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 
-from spgraph import interrupts
 from spgraph.backends.cpu.runtime import teams, words
 from spgraph.errors import BackendUnavailable
-from spgraph.processors import usable
+from spgraph.process import interrupts
+from spgraph.process.processors import usable
 
 # the least share of a thread, in steps: of those that read an entry; of those that take several
 # nanoseconds, in kernels whose threads seldom wait for each other

@@ -23,9 +23,9 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from spgraph import cache_folder
 from spgraph.backends.cpu.device import atomics
 from spgraph.backends.cpu.runtime import cache, instructions, jit, pipeline, teams
+from spgraph.process import cache_folder
 from spgraph.process.activity import preparing
 
 WORD = ir.IntType(64)

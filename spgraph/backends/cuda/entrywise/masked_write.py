@@ -7,7 +7,6 @@ import functools
 
 import numpy as np
 
-from spgraph import interrupts
 from spgraph.backends.cuda.entrywise.masks import (
     bits_of,
     conform,
@@ -18,6 +17,7 @@ from spgraph.backends.cuda.entrywise.masks import (
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
 from spgraph.containers.storage.arrays import array_module, words
+from spgraph.process import interrupts
 from spgraph.semirings import Function
 
 

@@ -8,9 +8,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from spgraph import cache_folder
 from spgraph.backends.cuda.runtime.sources import OPTIONS, SEPARATE, alone, source
 from spgraph.containers.storage.arrays import Array
+from spgraph.process import cache_folder
 from spgraph.process.activity import preparing
 
 BLOCK = 256  # the threads of a block, for all kernels launched by `launch`

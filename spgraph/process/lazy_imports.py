@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from spgraph.interrupts import deferred
 from spgraph.process.activity import preparing
+from spgraph.process.interrupts import deferred
 
 # A fork by another thread waits for the end of a block `with forks_wait:`. It is for calls of C++
 # libraries that release the GIL: a child that is forked during the first of them would find

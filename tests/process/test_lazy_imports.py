@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spgraph.lazy_imports import whole
+from spgraph.process.lazy_imports import whole
 
 # (a module in the middle of a library, the call that imports it first, what the call gives)
 FIRST_USES = [
@@ -117,7 +117,7 @@ other.join()
 # prints the modules that are imported outside of what a fork waits for
 UNGUARDED = """
 from numba.core.compiler_lock import global_compiler_lock
-from spgraph.lazy_imports import forks_wait
+from spgraph.process.lazy_imports import forks_wait
 
 guards = forks_wait, global_compiler_lock._lock
 
@@ -155,7 +155,7 @@ def run(program: str, folder: Path, **words: str) -> list[str]:
         [sys.executable, folder / "program.py", folder / "g.txt", folder / "g.mtx"],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
         timeout=280,
     )

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from spgraph import generators, processors
+from spgraph import generators
 from spgraph.backends.cpu.runtime import pool
+from spgraph.process import processors
 
 
 def system(root: Path, groups: str, files: dict[str, str]) -> Path:
