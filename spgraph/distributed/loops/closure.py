@@ -18,7 +18,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import reduce_to_owners, replicate, tag_graph
 from spgraph.distributed.exchange.coordinates import materialize, on_shards
-from spgraph.distributed.exchange.in_step import run_rounds
+from spgraph.distributed.exchange.lockstep import run_rounds
 from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.errors import unsettled

@@ -37,7 +37,7 @@ from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import send_to_owners, tag_graph
 from spgraph.distributed.exchange.coordinates import materialize
 from spgraph.distributed.exchange.host_counters import host_mapped, wait_for_counts
-from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
+from spgraph.distributed.exchange.lockstep import ByCommunicator, ByPeers, run
 from spgraph.distributed.loops import search as searches
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations import contract as contract_whole

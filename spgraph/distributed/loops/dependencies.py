@@ -18,7 +18,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
-from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
+from spgraph.distributed.exchange.lockstep import ByCommunicator, ByPeers, run
 from spgraph.distributed.loops.search import search
 from spgraph.distributed.loops.sharded_graph import sharded_graph
 from spgraph.distributed.loops.single_device import single_device_of

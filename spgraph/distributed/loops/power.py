@@ -19,7 +19,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
-from spgraph.distributed.exchange.in_step import ByCommunicator, ByPeers, run
+from spgraph.distributed.exchange.lockstep import ByCommunicator, ByPeers, run
 from spgraph.iterations import Hop, Step, power_iteration
 from spgraph.semirings import TypedSemiring
 

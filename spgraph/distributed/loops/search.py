@@ -19,7 +19,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
-from spgraph.distributed.exchange.in_step import run_rounds
+from spgraph.distributed.exchange.lockstep import run_rounds
 from spgraph.distributed.loops.sharded_graph import sharded_graph, sparse_entries, start_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.level_search import composed_search

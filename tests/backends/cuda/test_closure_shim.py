@@ -34,7 +34,7 @@ from spgraph.backends.cuda.exchange import plan
 from spgraph.benchmarking.exchange import in_rounds
 from spgraph.containers import Matrix, Vector
 from spgraph.distributed import LocalCommunicator
-from spgraph.distributed.exchange import in_step
+from spgraph.distributed.exchange import lockstep
 from spgraph.distributed.loops import closure as closures
 from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.errors import ConvergenceError
@@ -166,9 +166,9 @@ def test_closure(exchange: str, case: str, name: str, monkeypatch: pytest.Monkey
 )
 def test_every_path(path: str, exchange: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gathers: list[Any] = []
-    gather = in_step.ByCommunicator.gather_own
+    gather = lockstep.ByCommunicator.gather_own
     noted = lambda self, given: gathers.append(self) or gather(self, given)  # noqa: E731
-    monkeypatch.setattr(in_step.ByCommunicator, "gather_own", noted)
+    monkeypatch.setattr(lockstep.ByCommunicator, "gather_own", noted)
     for name in MANY:
         A = place(graph(name, SEMIRINGS[case]).A, exchange)
         deltas = (0.05, 2, 10**6) if name == "skewed both" else (2,)
@@ -448,7 +448,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     start = made.v.to(A.device)
     start_on_the_shim(monkeypatch)
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    monkeypatch.setattr(in_step, "wait_for_counts", None)
+    monkeypatch.setattr(lockstep, "wait_for_counts", None)
     assert entries(fused(A, start, DISTANCES, 9)) == expected("skewed both", CASES["distance"])
 
 

@@ -25,7 +25,7 @@ from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.runtime.sources import source
 from spgraph.backends.cuda.search import search_peers, search_rounds
 from spgraph.distributed import LocalCommunicator
-from spgraph.distributed.exchange import in_step
+from spgraph.distributed.exchange import lockstep
 from spgraph.distributed.loops import search as searches
 from spgraph.distributed.loops.sharded_graph import sharded_graph
 from spgraph.iterations import search
@@ -349,7 +349,7 @@ def test_counts_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "least parent").A)
     start = graph("skewed both", "least parent").start().to(A.device)
     monkeypatch.setattr(LocalCommunicator, "processes", 2)
-    monkeypatch.setattr(in_step, "wait_for_counts", None)
+    monkeypatch.setattr(lockstep, "wait_for_counts", None)
     shim_exchanges.install(monkeypatch)
     level, value = levels_and_values("skewed both", "least parent")
     for direction in DIRECTIONS:

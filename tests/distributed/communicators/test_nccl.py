@@ -27,7 +27,7 @@ from spgraph.distributed.communicators import (
     timeouts,
     watchdog,
 )
-from spgraph.distributed.exchange.in_step import ByCommunicator
+from spgraph.distributed.exchange.lockstep import ByCommunicator
 from spgraph.errors import CommunicationError
 
 

@@ -13,7 +13,7 @@ import pytest
 import spgraph as sg
 from spgraph.backends.shards.closure import Part
 from spgraph.distributed import LocalCommunicator, Placement
-from spgraph.distributed.exchange import in_step
+from spgraph.distributed.exchange import lockstep
 from spgraph.distributed.loops import closure as closures
 from spgraph.distributed.loops.sharded_graph import sparse_entries
 from spgraph.semirings import min_plus
@@ -42,8 +42,8 @@ def test_shards_of_one_device_get_copies_on_it(monkeypatch: pytest.MonkeyPatch) 
         devices=devices,
         all_gather=lambda parts, sizes: [of_device[device] for device in devices],
     )
-    monkeypatch.setattr(in_step, "on_device", on_device)
-    values = in_step.ByCommunicator(communicator).gather_own([(None, [1] * 4)] * 4)
+    monkeypatch.setattr(lockstep, "on_device", on_device)
+    values = lockstep.ByCommunicator(communicator).gather_own([(None, [1] * 4)] * 4)
     assert [x.device for x in values] == list(devices) and len(set(map(id, values))) == 4
 
 
@@ -89,8 +89,8 @@ def test_what_shards_send_comes_joined(shards: int) -> None:
         return came
 
     communicator = LocalCommunicator(shards)
-    exchange = in_step.ByCommunicator(communicator)
-    found = in_step.run([step(p) for p in range(shards)], communicator.devices, exchange)
+    exchange = lockstep.ByCommunicator(communicator)
+    found = lockstep.run([step(p) for p in range(shards)], communicator.devices, exchange)
     for q, came in enumerate(found):
         np.testing.assert_array_equal(came, np.repeat(10 * np.arange(shards) + q, sizes[:, q]))
 
@@ -117,6 +117,6 @@ def test_a_shard_that_fails_ends_the_others(interrupted: bool) -> None:
 
     error = KeyboardInterrupt if interrupted else ZeroDivisionError
     with pytest.raises(error):
-        in_step.run([steps(k) for k in range(3)], ["cpu"] * 3, None, gather=gather)
+        lockstep.run([steps(k) for k in range(3)], ["cpu"] * 3, None, gather=gather)
     own = GeneratorExit if interrupted else ZeroDivisionError
     assert sorted(left) == [(0, GeneratorExit), (1, own), (2, GeneratorExit)]

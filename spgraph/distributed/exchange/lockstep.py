@@ -1,5 +1,5 @@
-"""Loops of shards in step: each local shard's part is a generator that yields what it needs of the
-others; when all have asked, all are answered, by a communicator or by peers.
+"""Loops of shards in lockstep: each local shard's part is a generator that yields what it needs of
+the others; when all have asked, all are answered, by a communicator or by peers.
 """
 
 from __future__ import annotations
