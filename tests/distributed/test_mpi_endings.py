@@ -148,3 +148,22 @@ def test_who_never_comes_is_an_error_with_a_timeout(count: int) -> None:
     words = r"all_reduce_host, sum of 1 int64: process(es)? [\d, ]*\b"
     words += rf"{count - 1} ha(s|ve) not come within "
     assert re.search(f"{words}timeout=2 s", said) and "is done;" not in said, said
+
+
+@pytest.mark.parametrize(
+    ("what", "call"),
+    [("communicator_alone", "the beginning"), ("store_alone", "TcpStore.over_mpi")],
+)
+def test_who_never_begins_is_an_error_with_a_timeout(what: str, call: str) -> None:
+    """The others waited in MPI itself, without a limit, there and at the end of their programs."""
+    code, said = run(3, what)
+    assert code != 0 and "it has begun;" not in said, said
+    words = rf"MPI: process [01] of 3: {re.escape(call)}: another process has not come within timeo"
+    assert re.search(words, said), said
+    assert "has left, another process has not come within timeout=2 s; ending the others" in said
+
+
+def test_a_program_that_goes_on_after_a_timeout_ends() -> None:
+    code, said = run(3, "goes_on_after_a_timeout")
+    assert code != 0 and "is done;" in said and "process 0 goes on" in said, said
+    assert re.search(r"of 3 has left, process(es)? [\d, ]*\b2 ha(s|ve) not come within", said), said

@@ -18,7 +18,7 @@ import numpy as np
 import spgraph as sg
 from spgraph import distributed
 from spgraph.distributed import Communicator
-from spgraph.distributed.communicators import MpiCommunicator, messages, timeouts
+from spgraph.distributed.communicators import MpiCommunicator, TcpStore, messages, timeouts
 from spgraph.errors import CommunicationError
 
 LONG = 3600.0  # seconds: whoever sleeps so long is ended by another
@@ -200,6 +200,29 @@ def never_comes(comm: MpiCommunicator) -> None:
     comm.all_reduce_host(np.array([1]), "sum")
 
 
+def goes_on_after_a_timeout(comm: MpiCommunicator) -> None:
+    """A user catches the error of the others, which then end without one."""
+    if comm.rank == comm.processes - 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        comm.all_reduce_host(np.array([1]), "sum")
+    except CommunicationError:
+        tell(f"process {comm.rank} goes on")
+
+
+def begins_alone(what: str) -> None:
+    """The last process never makes the communicator, or the store."""
+    from mpi4py import MPI
+
+    if MPI.COMM_WORLD.Get_rank() == MPI.COMM_WORLD.Get_size() - 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if what == "store_alone":
+        TcpStore.over_mpi(MPI.COMM_WORLD, timeout=2)
+    else:
+        MpiCommunicator(timeout=2)
+    tell("it has begun;")
+
+
 def no_rows(comm: MpiCommunicator) -> None:
     """The last shard has no rows, the others more than one."""
     searched(comm)
@@ -223,7 +246,11 @@ def tell(line: str) -> None:
 
 
 def main(what: str) -> None:
-    comm = MpiCommunicator(timeout=2 if what == "never_comes" else None)
+    if what in ("communicator_alone", "store_alone"):
+        begins_alone(what)
+        return
+    limited = what in ("never_comes", "goes_on_after_a_timeout")
+    comm = MpiCommunicator(timeout=2 if limited else None)
     calls: dict[str, Callable[[], Any]] = {
         "raises": fails,
         "sys_exit": lambda: sys.exit(3),

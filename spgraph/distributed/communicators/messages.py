@@ -42,6 +42,33 @@ yield_processor = getattr(os, "sched_yield", lambda: time.sleep(0))
 INTERRUPTED = 130  # the exit status of a process that Ctrl-C has ended
 
 
+def complete(comm: MPI.Comm, request: MPI.Request, what: str, timeout: float | None) -> None:
+    """Wait for a collective call of `comm`, which Ctrl-C interrupts. After `timeout` seconds
+    CommunicationError; then this process ends the others at the end of its program.
+    """
+    who = f"MPI: process {comm.Get_rank()} of {comm.Get_size()}"
+    timeouts, started = Timeouts(who, timeout), time.monotonic()
+    while not request.Test():
+        seconds = time.monotonic() - started
+        if (reason := timeouts.poll(seconds, 1, what, lambda: None)) is not None:
+            atexit.register(end_all, comm, f"has left, {reason}")
+            raise CommunicationError(f"{who}: {what}: {reason}")
+        if seconds < YIELDING:
+            yield_processor()
+        else:
+            time.sleep(PAUSE)
+
+
+def end_all(comm: MPI.Comm, why: str, status: int = LOST_PEER) -> None:
+    """End all processes: MPI would wait at its end for those that do not come."""
+    sys.stdout.flush()
+    sys.stderr.write(
+        f"spgraph: MPI: process {comm.Get_rank()} of {comm.Get_size()} {why}; ending the others\n"
+    )
+    sys.stderr.flush()
+    comm.Abort(status)
+
+
 class Messages:
     """The messages of an mpi4py communicator `comm`, which nothing else uses.
 
@@ -141,8 +168,10 @@ class Messages:
 
     def _end(self) -> None:
         """At the end of a program without `close`: wait until the others have left, too. After an
-        error they are ended GRACE seconds later.
+        error they are ended GRACE seconds later; where calls have ended, and the program went on,
+        after the timeout.
         """
+        gave_up = self.broken is not None
         uncaught: type[BaseException] | None = getattr(sys, "last_type", None)
         error = uncaught or self._error
         name = None if error is None else error.__name__
@@ -151,16 +180,17 @@ class Messages:
         )
         # no wait after Ctrl-C: Python would end by the signal, and mpiexec with another status
         interrupted = uncaught is not None and issubclass(uncaught, KeyboardInterrupt)
-        deadline = time.monotonic() + (0 if interrupted else GRACE)
-        while any(not self._has_left(p) for p in self.others):
-            if error is not None and time.monotonic() > deadline:
-                sys.stdout.flush()
-                sys.stderr.write(
-                    f"spgraph: MPI: process {self.rank} of {self.processes} has left after {name}; "
-                    "ending the others\n"
+        started, what, number = time.monotonic(), "the end of its program", self.number + 1
+        while missing := [p for p in self.others if not self._has_left(p)]:
+            seconds = time.monotonic() - started
+            if error is not None and seconds > (0 if interrupted else GRACE):
+                end_all(
+                    self.comm, f"has left after {name}", INTERRUPTED if interrupted else LOST_PEER
                 )
-                sys.stderr.flush()
-                self.comm.Abort(INTERRUPTED if interrupted else LOST_PEER)
+            if error is None and gave_up:  # MPI itself would wait for them without a limit
+                given = seconds, number, what, lambda who=missing: who
+                if (reason := self.timeouts.poll(*given)) is not None:
+                    end_all(self.comm, f"has left, {reason}")
             time.sleep(NAP)
         self._testall(self._sent_farewells)
 

@@ -15,7 +15,7 @@ import numpy as np
 from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.communicators.checks import Op, Pieces, Table, check_most
 from spgraph.distributed.communicators.communicator import Communicator, fold, split
-from spgraph.distributed.communicators.messages import INLINE, Messages
+from spgraph.distributed.communicators.messages import INLINE, Messages, complete
 from spgraph.errors import BackendUnavailable, CommunicationError
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class MpiCommunicator(Communicator):
     Processes that do not make the same calls in the same order, or call on different graphs, get
     CommunicationError from the first call that differs, all of them. A process that waits for
     another for 30 s logs a warning to "spgraph.distributed"; after `timeout` seconds (default: no
-    limit) it raises CommunicationError.
+    limit) it raises CommunicationError, here, too, where all have to come. A program that goes on
+    after an error ends the others if they have not left within `timeout` seconds of its end.
 
     Errors: BackendUnavailable without mpi4py or an MPI library; ValueError where shards are not a
     multiple of the processes, or more than 1,024 for each, or `timeout` is not a positive number.
@@ -71,7 +72,9 @@ class MpiCommunicator(Communicator):
         local = range(self.rank * each, (self.rank + 1) * each)
         super().__init__(num_shards, local, ["cpu"] * each)
         # a duplicate, so that messages of the caller's program are not received here
-        self._messages = Messages(mpi, comm.Dup(), timeout)
+        own, request = comm.Idup()
+        complete(comm, request, "the beginning", timeout)
+        self._messages = Messages(mpi, own, timeout)
         self._closed = False
 
     # --- a call, and its end ----------------------------------------------------------------------

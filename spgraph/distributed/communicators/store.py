@@ -15,12 +15,14 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from spgraph.distributed.communicators import frames
+from spgraph.distributed.communicators.messages import complete
 from spgraph.errors import CommunicationError
 
 KEYS = 1 << 12  # at most, in one run
 UNAUTHENTICATED = 64  # at most so many connections at a time that have not authenticated
 NOTICE_SECONDS = 2.0  # seconds in which every process notices that process 0 is gone
 PEEK_SECONDS = 3.0  # seconds in which process 0 says what it has
+WORDS = 512  # bytes: more than the name of a host, a port and a token take
 RETRY_SECONDS = 0.1  # after a connection could not be accepted, as where too many files are open
 
 
@@ -90,8 +92,9 @@ class TcpStore:
         """A store for the processes of an mpi4py communicator, by which they learn the address."""
         rank, processes = comm.Get_rank(), comm.Get_size()
         host = socket.gethostname()
-        one_host = len(set(comm.allgather(host))) == 1
-        store, where = None, None
+        hosts = _from_all(comm, host.encode(), timeout)
+        one_host = len(set(hosts)) == 1
+        store, where = None, b""
         if rank == 0:
             token = secrets.token_hex(16)
             # "" listens on every interface: it is not known which of them other hosts can reach
@@ -99,8 +102,8 @@ class TcpStore:
                 "127.0.0.1:0" if one_host else ":0", 0, processes, token=token, timeout=timeout
             )
             port = store.address.rpartition(":")[2]
-            where = f"{'127.0.0.1' if one_host else host}:{port}", token
-        address, token = comm.bcast(where, root=0)
+            where = f"{'127.0.0.1' if one_host else host}:{port} {token}".encode()
+        address, token = _from_all(comm, where, timeout)[0].decode().split(" ")
         return store or cls(address, rank, processes, token=token, timeout=timeout)
 
     def set(self, key: str, value: bytes) -> None:
@@ -388,3 +391,10 @@ class TcpStore:
                 self._server_lost = True
                 self._changed.notify_all()
         connection.close()
+
+
+def _from_all(comm: Any, own: bytes, timeout: float) -> list[bytes]:
+    """What each process of an mpi4py communicator gives, at most WORDS bytes without a zero."""
+    sent, received = own.ljust(WORDS, b"\0"), bytearray(WORDS * comm.Get_size())
+    complete(comm, comm.Iallgather(sent, received), "TcpStore.over_mpi", timeout)
+    return [bytes(received[k : k + WORDS]).rstrip(b"\0") for k in range(0, len(received), WORDS)]

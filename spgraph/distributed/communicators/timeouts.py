@@ -20,10 +20,11 @@ class Timeouts:
         self._logged = 0  # the number of the last such call
 
     def poll(
-        self, seconds: float, number: int, call: str, missing: Callable[[], Sequence[int]]
+        self, seconds: float, number: int, call: str, missing: Callable[[], Sequence[int] | None]
     ) -> str | None:
         """Called from time to time while this process waits, so far `seconds`, in a call, for the
-        processes `missing()` (none: for a device): the reason to give up, or None.
+        processes `missing()` (none: for a device; None: it is not known for which): the reason to
+        give up, or None.
         """
         if self._timeout is not None and seconds > self._timeout:
             return f"{_named(missing())} not come within timeout={self._timeout:g} s"
@@ -36,8 +37,10 @@ class Timeouts:
         return None
 
 
-def _named(processes: Sequence[int]) -> str:
-    """'process 1 has', 'processes 1, 2 have', 'a device has'."""
+def _named(processes: Sequence[int] | None) -> str:
+    """'process 1 has', 'processes 1, 2 have', 'a device has', 'another process has'."""
+    if processes is None:
+        return "another process has"
     if len(processes) > 1:
         return f"processes {', '.join(map(str, processes))} have"
     return f"process {processes[0]} has" if processes else "a device has"
