@@ -23,13 +23,16 @@ def deferred() -> Iterator[None]:
     """
     came: list[tuple[int, FrameType | None]] = []
     handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda *given: came.append(given))
+    comes = callable(handler) and threading.current_thread() is threading.main_thread()
+    if comes:
+        try:
+            signal.signal(signal.SIGINT, lambda *given: came.append(given))
+        except ValueError:  # in a sub-interpreter, as of mod_wsgi, to which no signal comes
+            comes = False
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-        if came:
+        if comes:
+            signal.signal(signal.SIGINT, handler)
+        if came and callable(handler):
             handler(*came[0])

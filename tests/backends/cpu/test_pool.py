@@ -440,6 +440,24 @@ def test_an_interrupt_while_a_kernel_is_compiled_comes_after_it() -> None:
     assert kernel.overloads == [True] and signal.getsignal(signal.SIGINT) is handler
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the module has another name there")
+def test_a_sub_interpreter_computes() -> None:
+    """As programs of mod_wsgi do: they may set no signal handler."""
+    found = run(
+        """
+        import _xxsubinterpreters as interpreters
+        made = interpreters.create(isolated=False)
+        interpreters.run_string(made, '''if True:
+            import spgraph as sg
+            A = sg.Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3)
+            A[2, 0] = 1
+            print(sg.bfs(A, 0).level.to_numpy().tolist())
+        ''')
+        """
+    )
+    assert found.stdout == "[0, 1, 2]\n", found.stderr
+
+
 def test_atomics_and_barrier(kernels: Any) -> None:
     whole, real, flags = np.zeros(4, np.int64), np.zeros(1, np.float32), np.zeros(4, bool)
     pool.launch(kernels.contend, 2, whole, real, flags)
