@@ -82,13 +82,13 @@ class Archive:
             raise ValueError(f"{key}: expected {_WORDS[kinds]}, got values of type {dtype}")
         if ndim is not None and len(shape) != ndim:
             raise ValueError(f"{key}: expected {ndim} dimensions, got the shape {shape}")
-        content = self._content(key)
-        if content.size != start + dtype.itemsize * math.prod(shape):
+        size = self._members[key].file_size - start
+        if size != dtype.itemsize * math.prod(shape):
             raise ValueError(
                 f"{key}: expected {dtype.itemsize * math.prod(shape)} bytes of values for the "
-                f"shape {shape}, got {content.size - start}"
+                f"shape {shape}, got {size}"
             )
-        part = content[start:]
+        part = self._content(key)[start:]
         if start % max(dtype.alignment, 1):
             part = part.copy()
         if dtype.kind == "b" and part.size and part.max() > 1:

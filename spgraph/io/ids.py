@@ -221,6 +221,8 @@ def _arrow_column(name: str, argument: str, given: Any) -> pyarrow.ChunkedArray:
         else:
             if isinstance(given, np.ndarray) and not given.dtype.isnative:
                 given = given.astype(given.dtype.newbyteorder("="))  # Arrow has no other order
+            if isinstance(given, np.ndarray) and given.dtype.kind == "U" and _has_zeros(given):
+                given = given.astype(object)  # Arrow would end a string at its first zero
             column = arrow.array(given, from_pandas=True)
     except OverflowError:  # of Python's integers
         raise DomainMismatch(
@@ -242,6 +244,14 @@ def _arrow_column(name: str, argument: str, given: Any) -> pyarrow.ChunkedArray:
     # not a cast of the whole, which Arrow does not have for all that polars gives
     chunks = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks]
     return arrow.chunked_array(chunks, kind)
+
+
+def _has_zeros(words: np.ndarray) -> bool:
+    """Whether a string of an array has a zero before another character."""
+    if not words.nbytes:
+        return False
+    zero = np.ascontiguousarray(words).view(np.uint32).reshape(words.size, -1) == 0
+    return bool((zero[:, :-1] > zero[:, 1:]).any())
 
 
 def column_of(name: str, argument: str, given: Any) -> pyarrow.ChunkedArray:

@@ -185,6 +185,17 @@ def test_arrays_of_the_other_byte_order() -> None:
     assert ids.positions(names.astype(">i2")).tolist() == ids.positions(names).tolist()
 
 
+def test_names_of_an_array_that_hold_a_zero() -> None:
+    """Arrow ends those of NumPy's arrays at the zero: two names became one."""
+    names = np.array(["a", "a\0b", "c", "", "a", "ü\0x"])
+    A, ids = sg.from_edges((names[[0, 1, 5]], names[[1, 3, 1]]))
+    assert sorted(ids) == ["", "a", "a\0b", "ü\0x"] and A.nvals == 3
+    assert list(sg.Ids(names[[0, 1, 5]])) == ["a", "a\0b", "ü\0x"]
+    ids = sg.Ids(["a", "a\0b"])
+    assert ids.positions(names[[1, 0, 1]]).tolist() == [1, 0, 1]
+    assert sg.Ids(np.array([], "U0")).names.size == 0
+
+
 def test_no_rows() -> None:
     for table in ([], ([], []), ([], [], []), pa.table({"source": pa.array([], pa.string())})):
         if isinstance(table, pa.Table):

@@ -275,6 +275,33 @@ def test_an_array_larger_than_memory_is_not_begun(
         read(path)
 
 
+def test_an_array_that_hides_more_than_its_header_says_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, unpacked = tmp_path / "g.npz", np.zeros(1 << 23)
+    np.savez_compressed(path, **csr(data=unpacked))
+    content = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["data.npy"] = members["data.npy"].replace(b"(8388608,), ", b"(3,),       ")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    assert len(content) < 1 << 18
+    read_bytes = []
+    before = zipfile.ZipExtFile.read
+    monkeypatch.setattr(
+        zipfile.ZipExtFile,
+        "read",
+        lambda self, n=-1: read_bytes.append(found := before(self, n)) or found,
+    )
+    with pytest.raises(
+        FormatError, match=r"expected 24 bytes of values for the shape \(3,\), got 6"
+    ):
+        read(path)
+    assert sum(map(len, read_bytes)) < 1 << 20
+
+
 # --- symmetry -------------------------------------------------------------------------------------
 
 
