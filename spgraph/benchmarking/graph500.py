@@ -51,7 +51,7 @@ class Graph500(NamedTuple):
     """
 
     scale: int
-    edge_factor: int
+    edgefactor: int
     processes: int
     shards: int
     device: str
@@ -74,7 +74,7 @@ class Graph500(NamedTuple):
 
 def graph500(
     scale: int,
-    edge_factor: int = 16,
+    edgefactor: int = 16,
     *,
     device: str = "cpu",
     shards: int = 1,
@@ -87,7 +87,7 @@ def graph500(
 
     Parameters:
         scale: the edge list has 2**scale vertices.
-        edge_factor: tuples of the edge list for each vertex.
+        edgefactor: tuples of the edge list for each vertex.
         device: "cpu", "cuda" or "cuda:N"; with `shards` > 1, "cuda" is all GPUs in turn.
         shards: in how many shards.
         communicator: of the processes, each of which calls this; instead of `device` and `shards`.
@@ -105,7 +105,7 @@ def graph500(
     After each run all five checks of `sg.validation` are made, where the graph is. `edges` are the
     tuples of the list within the component, loops and repeated ones included.
 
-    Raises ValueError for a scale outside of 1..30, an edge_factor, shards or roots below 1, a seed
+    Raises ValueError for a scale outside of 1..30, an edgefactor, shards or roots below 1, a seed
     outside of 0..2**64 - 1 or with loops alone; BackendUnavailable for a device that is not there.
 
     Source: Graph500 benchmark specification 2.0, 2017; https://graph500.org/?page_id=12.
@@ -115,15 +115,15 @@ def graph500(
     >>> found.valid, len(found.bfs), len(found.sssp), found.vertices
     (True, 3, 3, 64)
     """
-    _check(trace, scale=scale, edge_factor=edge_factor, roots=roots)
+    _check(trace, scale=scale, edgefactor=edgefactor, roots=roots)
     comm = _communicator(device, shards, communicator)
-    graph, generation, construction = _made(comm, scale, edge_factor, seed)
+    graph, generation, construction = _made(comm, scale, edgefactor, seed)
     keys = search_keys(graph.degrees, roots, seed)
     graph.degrees.clear()
     bfs_first, searches = _runs(comm, graph, keys, bfs, validate_bfs)
     sssp_first, trees = _runs(comm, graph, keys, sssp, validate_sssp)
     return Graph500(
-        *(scale, edge_factor, comm.processes, comm.num_shards),
+        *(scale, edgefactor, comm.processes, comm.num_shards),
         comm.devices[0].partition(":")[0],
         *(graph.A.nrows, graph.A.nvals),
         *(generation, construction, bfs_first),
@@ -148,14 +148,12 @@ def _check(trace: bool, **numbers: object) -> None:
             raise ValueError(f"graph500: {name}: expected an integer >= 1, got {value!r}")
 
 
-def _made(
-    comm: Communicator, scale: int, edge_factor: int, seed: int
-) -> tuple[Graph, float, float]:
+def _made(comm: Communicator, scale: int, edgefactor: int, seed: int) -> tuple[Graph, float, float]:
     """The graph, and the seconds that its edge list took, and kernel 1; the list is gone then."""
-    small = generate_tuples(min(scale, SMALL), min(edge_factor, 16), seed, comm)
+    small = generate_tuples(min(scale, SMALL), min(edgefactor, 16), seed, comm)
     construct(small)  # compiles
     tuples, generation = timed(
-        comm.devices, lambda: generate_tuples(scale, edge_factor, seed, comm), comm
+        comm.devices, lambda: generate_tuples(scale, edgefactor, seed, comm), comm
     )
     graph, construction = timed(comm.devices, lambda: construct(tuples), comm)
     return graph, generation, construction

@@ -60,7 +60,7 @@ def block(found: Graph500) -> list[Line]:
     kernels = {"bfs ": found.bfs, "sssp": found.sssp}
     lines = [
         Line("SCALE", found.scale, "d"),
-        Line("edgefactor", found.edge_factor, "d"),
+        Line("edgefactor", found.edgefactor, "d"),
         Line("NBFS", len(found.bfs), "d"),
         Line("graph_generation", found.generation_seconds),
         Line("num_mpi_processes", found.processes, "d"),

@@ -53,13 +53,13 @@ class Graph(NamedTuple):
     degrees: list[Array]
 
 
-def generate_tuples(scale: int, edge_factor: int, seed: int, communicator: Communicator) -> Tuples:
-    """edge_factor * 2**scale tuples of 2**scale vertices, a share of them for each shard.
+def generate_tuples(scale: int, edgefactor: int, seed: int, communicator: Communicator) -> Tuples:
+    """edgefactor * 2**scale tuples of 2**scale vertices, a share of them for each shard.
 
     The edges are those of `spgraph.generators.kronecker`: A, B, C, D = 0.57, 0.19, 0.19, 0.05, and
     permuted vertices. The list is the same whatever the number of shards and their devices.
     """
-    recipe = kronecker_recipe(scale, edge_factor, seed=seed, self_loops=True)
+    recipe = kronecker_recipe(scale, edgefactor, seed=seed, self_loops=True)
     shards, state = communicator.num_shards, state_of(seed, WEIGHTS)
 
     def share(k: int, xp: ModuleType) -> tuple[Array, Array]:

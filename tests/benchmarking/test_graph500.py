@@ -183,7 +183,7 @@ def block_names() -> list[str]:
 
 
 def test_the_command_prints_the_block(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main("graph500 --scale 8 --roots 5 --edge-factor 8 --trace".split()) == 0
+    assert main("graph500 --scale 8 --roots 5 --edgefactor 8 --trace".split()) == 0
     block, said, *trace = capsys.readouterr().out.split("\n\n")
     lines = block.splitlines()
     assert [line.partition(":")[0] for line in lines] == block_names()
@@ -366,12 +366,12 @@ def test_gpus(options: str, capsys: pytest.CaptureFixture[str]) -> None:
         ({"scale": 0}, "graph500: scale: expected an integer >= 1, got 0"),
         ({"scale": 31}, "scale: expected an integer from 0 to 30, got 31"),
         (
-            {"scale": 6, "edge_factor": 1.5},
-            "graph500: edge_factor: expected an integer >= 1, got 1.5",
+            {"scale": 6, "edgefactor": 1.5},
+            "graph500: edgefactor: expected an integer >= 1, got 1.5",
         ),
         ({"scale": 6, "roots": True}, "graph500: roots: expected an integer >= 1, got True"),
         ({"scale": 6, "seed": -1}, "seed: expected an integer from 0"),
-        ({"scale": 1, "edge_factor": 1, "seed": 12}, "graph500: seed: .* loops alone from seed 12"),
+        ({"scale": 1, "edgefactor": 1, "seed": 12}, "graph500: seed: .* loops alone from seed 12"),
     ],
 )
 def test_bad_input(arguments: dict[str, Any], message: str) -> None:

@@ -33,7 +33,7 @@ def recorded(file: Path, command: str, commit: str = COMMIT) -> int:
 def test_graph500(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs in one file; what is compared and what the page shows of them."""
     file = tmp_path / "graph500_cpu_2026-01-01.json"
-    assert recorded(file, "graph500 --scale 6 --roots 3 --edge-factor 8") == 0
+    assert recorded(file, "graph500 --scale 6 --roots 3 --edgefactor 8") == 0
     assert recorded(file, "graph500 --scale 5 --roots 2 --shards 2 --trace") == 0
     result = json.loads(file.read_text())
     assert result["benchmark"] == "graph500_cpu" and result["source"]["commit"] == COMMIT
