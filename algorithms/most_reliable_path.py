@@ -10,8 +10,9 @@ from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
-from ..iterations import closure, dag_edges, search
-from ..semirings import max_times, min_secondi
+from ..iterations import closure
+from ..iterations.path_parents import path_tree
+from ..semirings import max_times
 from .vertices import tree_path, vertex
 
 
@@ -77,7 +78,5 @@ def most_reliable_path(
     reliability = closure(A, start, max_times, delta=delta)
     if not parents:
         return MostReliablePath(reliability, None)
-    # q<!parent> = q min.secondi T, over the edges T(i, j) = (r(i) * A(i, j) == r(j))
-    root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
-    best = dag_edges(A, reliability, max_times)
-    return MostReliablePath(reliability, search(best, root, min_secondi).value)
+    # along the edges with r(i) * A(i, j) == r(j)
+    return MostReliablePath(reliability, path_tree(A, reliability, max_times, source))

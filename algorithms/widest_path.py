@@ -8,8 +8,9 @@ from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
-from ..iterations import closure, dag_edges, search
-from ..semirings import max_min, min_secondi, monoid
+from ..iterations import closure
+from ..iterations.path_parents import path_tree
+from ..semirings import max_min, monoid
 from .vertices import tree_path, vertex
 
 
@@ -73,6 +74,5 @@ def widest_path(
     width = closure(A, start, max_min, delta=delta)
     if not parents:
         return WidestPath(width, None)
-    # q<!parent> = q min.secondi T, over the edges T(i, j) = (min(w(i), A(i, j)) == w(j))
-    root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
-    return WidestPath(width, search(dag_edges(A, width, max_min), root, min_secondi).value)
+    # along the edges with min(w(i), A(i, j)) == w(j)
+    return WidestPath(width, path_tree(A, width, max_min, source))

@@ -6,9 +6,9 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector
 from spgraph.iterations.fixed_point import checked, closure, counting
-from spgraph.iterations.level_search import search
+from spgraph.iterations.level_search import search, typed_for_rounds
 from spgraph.iterations.shortest_path_dag import dag_edges
-from spgraph.semirings import min_plus, min_secondi
+from spgraph.semirings import Semiring, min_plus, min_secondi
 from spgraph.steps import backend
 
 INT64 = np.dtype(np.int64)
@@ -28,7 +28,7 @@ def shortest_paths(A: Matrix, source: int, *, delta: float | None = None) -> tup
     found = with_paths(A, source, delta)
     if found is not None:
         distance, parent = found
-        return distance, _searched(A, distance, source) if parent is None else parent
+        return distance, path_tree(A, distance, min_plus, source) if parent is None else parent
     start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
     distance = closure(A, start, min_plus, delta=delta)
     return distance, path_parents(A, distance, source)
@@ -82,14 +82,32 @@ def path_parents(A: Matrix, distance: Vector, source: int) -> Vector:
         parent = found(A, A._T if A.has_transpose else None, distance, typed, source)
         if parent is not None:
             return parent
-    return _searched(A, distance, source)
+    return path_tree(A, distance, min_plus, source)
 
 
-def _searched(A: Matrix, distance: Vector, source: int) -> Vector:
-    """The path parents of a search over the shortest-path DAG."""
-    # q<!parent> = q min.secondi T, over the edges T(i, j) = (d(i) + A(i, j) == d(j))
+def path_tree(A: Matrix, x: Vector, semiring: Semiring, source: int) -> Vector:
+    """For each vertex that `x` has an entry of, the one before it on a best walk from `source`: of
+    all of these on one of the fewest edges, and there the vertex of least id; `source` for itself.
+
+    A Vector of A.nrows and of the type of A.indices. `x` is what the closure of A over `semiring`
+    brings from `source`, of the semiring's type; no edge makes a value better.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.path_parents import path_tree
+    >>> from spgraph.semirings import max_min
+    >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [4.0, 2.0, 3.0], nrows=3, ncols=3)
+    >>> path_tree(A, sg.Vector.from_dense([9.0, 4.0, 3.0]), max_min, 0).to_numpy().tolist()
+    [0, 0, 1]
+    """
+    fused = getattr(backend(A.device), "path_tree", None)
+    if fused is not None:
+        typed = typed_for_rounds("path_tree", semiring, x.dtype, A.dtype, A.index_dtype)
+        found = fused(A, x, typed, source)
+        if found is not None:
+            return found
+    # q<!parent> = q min.secondi T, over the edges T(i, j) = (x(i) * A(i, j) == x(j))
     root = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
-    parent = search(dag_edges(A, distance, min_plus), root, min_secondi).value
+    parent = search(dag_edges(A, x, semiring), root, min_secondi).value
     assert parent is not None
     return parent
 

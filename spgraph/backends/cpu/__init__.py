@@ -10,6 +10,7 @@ from spgraph.backends.cpu.closure.closure import (
     dag_edges,
     parents,
     path_parents,
+    path_tree,
 )
 from spgraph.backends.cpu.contract.contract import contract
 from spgraph.backends.cpu.dependencies.dependencies import dependencies, levels

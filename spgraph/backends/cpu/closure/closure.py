@@ -199,26 +199,27 @@ def path_parents(
     parent.fill(-1)
     parent[source] = source
     if _find_parents(A, T, x, semiring, parent, True):
-        if pool.threads_for(A.nvals, pool.LONG_STEPS) > 1:
-            return None
-        if _find_tree(A, x, semiring, source, parent) != x.nvals:
-            return _vector(parent, parent >= 0)
+        return path_tree(A, x, semiring, source)
     bits = None if x._bits is None else x._bits.copy()
     return Vector._of(x.size, parent, bits=bits, nvals=x.nvals)
 
 
-def _find_tree(
-    A: Matrix, x: Vector, semiring: TypedSemiring, source: int, parent: np.ndarray
-) -> int:
-    """Fill `parent` by a search from `source` over the shortest-path DAG of x, of bitmap storage,
-    without making that; returns how many vertices it finds.
+def path_tree(A: Matrix, x: Vector, semiring: TypedSemiring, source: int) -> Vector | None:
+    """The parents of a search from `source` over the `dag_edges` of x, which are not made, `source`
+    itself there; None for edges enough for several threads to make and search them.
     """
+    if pool.threads_for(A.nvals, pool.LONG_STEPS) > 1:
+        return None
+    x, parent = x.to_bitmap(), np.empty(A.nrows, A._indices.dtype)
     kernel = _parents_kernels(semiring, False, True, A.iso).path_tree
     bits, count = NO_BITS if x._bits is None else x._bits, np.zeros(1, INT64)
     level, queue = np.empty((2, parent.size), parent.dtype)
     arrays = (A._indptr, A._indices, A._values, x._values, bits)
     pool.launch(kernel, 1, *arrays, source, parent, level, queue, count)
-    return int(count[0])
+    nvals = int(count[0])
+    if nvals != x.nvals:  # x is not what a closure from `source` brings
+        return _vector(parent, parent >= 0)
+    return Vector._of(x.size, parent, bits=None if bits is NO_BITS else bits.copy(), nvals=nvals)
 
 
 def _find_parents(
