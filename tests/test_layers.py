@@ -351,12 +351,13 @@ def test_kernels_mirror_each_other() -> None:
     """Each kernel text of the CPU has one of CUDA, and they share at least one kernel.
 
     CUDA has more of both: what NumPy does on the CPU, and steps that take a grid several launches.
-    The CPU alone has what one thread does for one start, which CUDA makes of the loops, `orient`,
-    `sort_entries` and `fold_entries`, which CUDA makes of operations and of CuPy's sort,
-    `join`, for a product of CUDA counts before it writes, `parse_lines`, for files are read on the
-    host, and `search_marked`, levels for few threads.
+    The CPU alone has what one thread does for one start, which CUDA makes of the loops,
+    `color_greedily`, which it does round by round, `orient`, `sort_entries` and `fold_entries`,
+    which CUDA makes of operations and of CuPy's sort, `join`, for a product of CUDA counts before
+    it writes, `parse_lines`, for files are read on the host, and `search_marked`, levels for few
+    threads.
     """
-    alone = {"bellman_ford", "breadth_first_order", "dijkstra", "spanning_forest"}
+    alone = {"bellman_ford", "breadth_first_order", "color_greedily", "dijkstra", "spanning_forest"}
     alone |= {"fold_entries", "join", "orient", "parse_lines", "sort_entries"}
     alone |= {"search_marked", "strong_components"}
     texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))

@@ -1,0 +1,46 @@
+"""Greedy colourings in an order, against a loop over the vertices."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from fixtures_device import device  # noqa: F401
+from networkx_cases import GRAPHS, case
+
+import spgraph as sg
+from spgraph.algorithms.triangle_count import undirected
+from spgraph.iterations.coloring import color_greedily, composed
+
+
+def one_by_one(both: nx.Graph, power: np.ndarray, word: np.ndarray) -> list[int]:
+    color: dict[int, int] = {}
+    for v in sorted(both, key=lambda v: (-int(power[v]), int(word[v]))):
+        seen = {color[u] for u in both[v] if u in color}
+        color[v] = next(c for c in range(len(seen) + 1) if c not in seen)
+    return [color[v] for v in sorted(color)]
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_colours_are_those_of_a_loop(name: str, levels: int, device: str) -> None:
+    S, both = case(name)
+    random = np.random.default_rng(4)
+    power = random.integers(0, levels, S.shape[0]).astype(np.int8)
+    word = random.permutation(S.shape[0]).astype(np.uint64) << np.uint64(40)
+    A = undirected("test", sg.Matrix.from_scipy(S).to(device))
+    order = sg.Vector.from_dense(power).to(device), sg.Vector.from_dense(word).to(device)
+    weight = sg.Vector.from_dense(random.integers(4, 8, power.size) << power).to(device)
+    found = color_greedily(A, weight, order[1])
+    assert found.storage == "full" and found.dtype == np.int32 and found.device == A.device
+    assert found.to_numpy().tolist() == one_by_one(both, power, word)
+    assert found.isequal(composed(A, *order), check_dtype=True)
+
+
+def test_more_colours_than_a_word_has_bits(device: str) -> None:
+    A = sg.Matrix.from_dense(1 - np.eye(150, dtype=np.int64)).pattern().to(device)
+    A.symmetric = True
+    word = np.random.default_rng(5).permutation(150)
+    order = sg.Vector.filled(1, size=150).to(device), sg.Vector.from_dense(word).to(device)
+    assert color_greedily(A, *order).to_numpy().tolist() == word.tolist()
+    assert composed(A, *order).to_numpy().tolist() == word.tolist()
