@@ -27,7 +27,10 @@ def triangle_count(A: MatrixLike) -> int:
     >>> sg.triangle_count(A)
     2
     """
-    return triangles(pattern_both_ways("triangle_count", A))
+    A = square("triangle_count", A)
+    # what is found out about a graph is kept with its Matrix, not with a pattern of it
+    same = A.symmetric and A.iso and A.dtype == bool
+    return triangles(A if same else pattern_both_ways("triangle_count", A))
 
 
 def undirected(name: str, A: MatrixLike) -> Matrix:

@@ -20,7 +20,11 @@ def triangles(A: Matrix) -> int | None:
     Beside A it needs a bit for each column a thread. At each edge to a lesser vertex the lesser
     neighbours of that are looked at.
     """
-    if not _rows_are_short(A):
+    short = A._derived.get("rows are short")
+    if short is None:
+        short = _rows_are_short(A)
+        A._keep("rows are short", short)
+    if not short:
         return None
     parts = divided((A._indptr,), pool.LONG_STEPS)
     bits = np.zeros((parts[0], (A.ncols + 63) // 64), np.uint64)
@@ -49,6 +53,6 @@ def _rows_are_short(A: Matrix) -> bool:
         return False
     for i in hubs.tolist():
         row = A._indices[A._indptr[i] : A._indptr[i + 1]]
-        lesser = int(np.searchsorted(row, i))
+        lesser = int(np.searchsorted(row, row.dtype.type(i)))  # an int would convert the row
         squares[i] = 4 * lesser * (row.size - lesser)
     return short()

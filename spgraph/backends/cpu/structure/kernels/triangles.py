@@ -1,8 +1,9 @@
 # The triangles of a symmetric pattern: at each edge (i, j), j < i, the k < j in both rows.
 #
 # Only entries below the diagonal are looked at, the first ones of each row: a row's lesser
-# neighbours are marked in a bitmap or, if they are few, in a filter that stays in a register, and
-# those of each of them are looked up there. No preamble but the header.
+# neighbours are marked in a bitmap, and those of each of them are looked up there. The bitmap stays
+# in a register if they are near, as in a lattice, or few: then it is a filter. No preamble but the
+# header.
 
 from spgraph.backends.cpu.device.prefetching import prefetch
 
@@ -10,7 +11,7 @@ SIX = np.uint64(6)
 LOW = np.uint64(63)
 BIT = np.uint64(1)
 # a row with at most this many lesser neighbours is searched, behind the filter
-SHORT = 8
+SHORT = 3
 # rows ahead whose first entries are fetched
 AHEAD = 8
 
@@ -27,6 +28,18 @@ def in_short(indices, first, last, filter_, low, high, j):
             for p in range(first, last):
                 found += np.uint64(indices[p]) == k
     return found
+
+
+@inner
+def in_near(indices, near, i, low, high, j):
+    """How many of indices[low:high] below j are marked, k at bit i - k - 1; bit 63 is not set."""
+    found = np.uint64(0)
+    for q in range(low, high):
+        k = np.uint64(indices[q])
+        if k >= j:
+            break
+        found += near >> min(i - k - BIT, LOW) & BIT
+    return np.int64(found)
 
 
 @inner
@@ -60,6 +73,15 @@ def triangles(thread, threads, sync, bounds, ticket, indptr, indices, all_bits, 
             if last - first < np.uint64(2):
                 continue
             short = last - first <= np.uint64(SHORT)
+            if not short and i - np.uint64(indices[first]) <= LOW:
+                near = np.uint64(0)
+                for p in range(first, last):
+                    near |= BIT << (i - np.uint64(indices[p]) - BIT)
+                for p in range(first + BIT, last):
+                    j = np.uint64(indices[p])
+                    low, high = np.uint64(indptr[j]), np.uint64(indptr[j + BIT])
+                    found += in_near(indices, near, i, low, high, j)
+                continue
             if not short:
                 if i & np.uint64(15) == 0:
                     poll(sync)
@@ -68,8 +90,9 @@ def triangles(thread, threads, sync, bounds, ticket, indptr, indices, all_bits, 
                     bits[k >> SIX] |= BIT << (k & LOW)
             # the least neighbour has none below it among the others
             for p in range(first + BIT, last):
-                ahead = np.uint64(indices[min(p + np.uint64(AHEAD), last - BIT)])
-                prefetch(indices, np.uint64(indptr[ahead]))
+                if not short:
+                    ahead = np.uint64(indices[min(p + np.uint64(AHEAD), last - BIT)])
+                    prefetch(indices, np.uint64(indptr[ahead]))
                 j = np.uint64(indices[p])
                 low, high = np.uint64(indptr[j]), np.uint64(indptr[j + BIT])
                 if short:
