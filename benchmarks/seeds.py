@@ -11,8 +11,9 @@ Graphs have the parameters of the papers' and another seed.
 published.json holds the published times and where they stand, and the cards' bandwidths. A row says
 how many times faster spgraph is than the fastest published time of its kind, how many times more
 bandwidth its card has, and the one divided by the other: below 1 spgraph is behind. `cost` of a row
-is W, H, C and S (costs.py). With --ablate the switches that spgraph has are timed as well; those of
-the papers that it does not have are named in the file.
+is W, H, C and S (costs.py), its memory and allocations are as rows.py has them. With --ablate the
+switches that spgraph has are timed as well; those of the papers that it does not have are named in
+the file.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import numpy as np
 
 import spgraph as sg
 from benchmarks.measuring import arguments, costs, graphs, machine, rows
+from spgraph.backends.cuda.runtime import jit
 
 PUBLISHED = pathlib.Path(__file__).with_name("published.json")
 GRAPHS = (
@@ -42,12 +44,11 @@ RMAT = re.compile(r"rmat_n(\d+)_(\d+)")  # scale, edge factor
 SCALES = {"kron_g500-logn21": (21, 48)}
 # switches of the papers that no argument of spgraph's turns
 ABSENT = {
-    "leading neighbours": "searches always look at them first where a first hit decides",
     "local-first": "loops over shards have no such order",
     "idempotent visits": "a vertex is always visited once",
     "METIS": "rows are divided as `partition` says, and it may say what METIS does",
-    "memory schemes": "what a loop needs is allocated once, as large as it can get; those of "
-    "multi-GPU Gunrock are published for four GPUs, and nothing here compares with them",
+    "memory schemes": "there is one, what a loop needs is allocated in each call, as large as it "
+    "can get for the graph; the rows say how much that is",
 }
 NO_BUCKETS = 1e300  # a width that all distances fit
 TWO = ("bfs", "sssp")  # tasks whose loops are compared
@@ -218,6 +219,32 @@ def ablations(graph: Graph) -> Iterator[tuple[tuple[str, str, str], list[Timed]]
     for value, delta in (("on", None), ("off", NO_BUCKETS)):
         paths = functools.partial(sg.sssp, W, source, parents=False, delta=delta)
         yield ("sssp", "priority buckets", value), [lambda paths=paths: paths().distance]
+    if str(A.device).startswith("cuda"):  # in shards it is no switch, and the CPU has none
+        for value in ("on", "off"):
+            with leading_neighbours(A, value == "on"):
+                yield (
+                    ("bfs", "leading neighbours", value),
+                    [lambda: sg.bfs(A, source, parents=False).level],
+                )
+
+
+@contextlib.contextmanager
+def leading_neighbours(A: sg.Matrix, on: bool) -> Iterator[None]:
+    """Whether searches for levels look at four chosen neighbours of a vertex first, which are kept
+    with the transpose; no argument says so.
+    """
+    kept = A._T._derived
+    if on:
+        yield
+        return
+    before = kept.pop("hubs", None)
+    kept["hubs"] = jit.NULL
+    try:
+        yield
+    finally:
+        del kept["hubs"]
+        if before is not None:
+            kept["hubs"] = before
 
 
 def other_shards(

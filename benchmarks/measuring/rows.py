@@ -8,7 +8,8 @@ A row is a dictionary with
   from the disk, and makes what is kept with the graph;
 - `held_bytes`, `peak_bytes`: memory before a warm call that is not timed, and the most during it.
   On the CPU it is what the process has resident, all graphs and peers in it included; on a GPU what
-  CuPy's pool holds, of several GPUs on the one that holds most. None where nobody tells;
+  is in use of CuPy's pool, of several GPUs on the one that uses most, and `allocations` how often
+  the call asks the pool for some, on all of them. None where nobody tells;
 - `conditions`: threads that the system may use, processors to which the process is bound (None: to
   none), load average (1, 5, 15 minutes) when the row was made, commit.
 
@@ -39,6 +40,7 @@ class Untimed(NamedTuple):
     first_ms: float | None = None
     held_bytes: int | None = None
     peak_bytes: int | None = None
+    allocations: int | None = None
 
 
 # --- what a row holds -----------------------------------------------------------------------------
@@ -131,8 +133,7 @@ def timed(call: Callable[[], Any], count: int, device: str) -> list[float]:
 
 def untimed(call: Callable[[], Any], first_ms: float | None, device: str = "cpu") -> Untimed:
     """The memory of a warm call, which this makes, beside the time of the first one."""
-    memory = _resident if device == "cpu" else _pooled
-    return Untimed(first_ms, *memory(call))
+    return Untimed(first_ms, *(_resident if device == "cpu" else _pooled)(call))
 
 
 def of_the_process(first_ms: float | None, device: str) -> Untimed:
@@ -153,7 +154,7 @@ def settle(device: str) -> None:
             gpu.synchronize()
 
 
-def _resident(call: Callable[[], Any]) -> tuple[int | None, int | None]:
+def _resident(call: Callable[[], Any]) -> tuple[int | None, ...]:
     """(before, most during a call) of the memory that the process has resident, on Linux."""
     try:  # 5: forget how much it was at most
         pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
@@ -175,29 +176,36 @@ def _status(name: str) -> int | None:
     return 1024 * int(found[0][1]) if found else None
 
 
-def _pooled(call: Callable[[], Any]) -> tuple[int, int]:
-    """(before, most during a call) of what CuPy's pool holds, on the GPU that holds most then."""
+def _pooled(call: Callable[[], Any]) -> tuple[int, ...]:
+    """(before, most during a call) of what is in use of CuPy's pool, on the GPU on which that is
+    most; how many allocations the call makes. What the pool holds is no measure: it keeps what it
+    has once taken.
+    """
     settle("cuda")
-    before = []
+    cuda, pool, used = _cuda(), _pool(), {}
+    from_pool = cuda.get_allocator()
     for gpu in _gpus():
         with gpu:
-            _pool().free_all_blocks()
-            before.append(int(_pool().used_bytes()))
-    last = call()
-    settle("cuda")
+            used[gpu.id] = [int(pool.used_bytes())]
+
+    def allocate(size: int) -> Any:
+        memory = from_pool(size)
+        used[cuda.runtime.getDevice()].append(int(pool.used_bytes()))
+        return memory
+
+    cuda.set_allocator(allocate)  # of all threads
+    try:
+        last = call()
+        settle("cuda")
+    finally:
+        cuda.set_allocator(from_pool)
     del last
-    found = []
-    for gpu, held in zip(_gpus(), before, strict=True):
-        with gpu:  # the pool keeps what it has once taken from the GPU
-            found.append((int(_pool().total_bytes()), held))
-    most, held = max(found)
-    return held, most
+    most, held = max((max(found), found[0]) for found in used.values())
+    return held, most, sum(len(found) - 1 for found in used.values())
 
 
 def _gpus() -> list[Any]:
-    from spgraph.containers.storage.arrays import import_cupy
-
-    cuda = import_cupy().cuda
+    cuda = _cuda()
     return [cuda.Device(number) for number in range(cuda.runtime.getDeviceCount())]
 
 
@@ -205,6 +213,12 @@ def _pool() -> Any:
     from spgraph.containers.storage.arrays import import_cupy
 
     return import_cupy().get_default_memory_pool()
+
+
+def _cuda() -> Any:
+    from spgraph.containers.storage.arrays import import_cupy
+
+    return import_cupy().cuda
 
 
 # --- several rows ---------------------------------------------------------------------------------

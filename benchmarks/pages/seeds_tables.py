@@ -75,6 +75,24 @@ def ablation() -> str:
     return f"{same(*names())}\n\n{cells_of}\n\nWithout a switch: {absent}."
 
 
+def memory() -> str:
+    """A line a graph, task and number of GPUs: what is held before a call, what it takes more, of
+    the GPU on which that is most, and how many allocations it makes.
+    """
+    rows = []
+    for row in measured("results"):
+        if row.get("allocations") is None:  # of files that say what the pool held
+            continue
+        taken = row["peak_bytes"] - row["held_bytes"]
+        place = [row["graph"], row["task"], str(row["devices"])]
+        sizes = (row["held_bytes"] / 1e6, taken / 1e6)
+        rows.append([*place, *map(milliseconds, sizes), str(row["allocations"])])
+    if not rows:
+        return f"{same(*names())} They were measured before it was counted."
+    head = ["graph", "task", "GPUs", "held, MB", "taken by a call, MB", "allocations"]
+    return f"{same(*names())}\n\n{table(head, rows)}"
+
+
 def scaling() -> str:
     """A line a kind of scaling, task and system: how many times as fast as one GPU several are, or
     the rate of each of them in parts of that of one alone.

@@ -313,6 +313,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "host_storage_gpu": host_storage,
     "seeds_gpu": seeds_tables.beside,
     "seeds_ablation": seeds_tables.ablation,
+    "seeds_memory": seeds_tables.memory,
     "seeds_scaling": seeds_tables.scaling,
     "seeds_partitions": seeds_tables.partitions,
     "graph500": graph500,

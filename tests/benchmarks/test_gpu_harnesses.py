@@ -25,14 +25,17 @@ from spgraph.containers.storage import arrays
 class Gpu:
     """cupy.cuda.Device."""
 
+    current = 0
+
     def __init__(self, number: int = 0) -> None:
-        pass
+        self.id, self.before = number, 0
 
     def __enter__(self) -> Gpu:
+        self.before, Gpu.current = Gpu.current, self.id
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        Gpu.current = self.before
 
     def synchronize(self) -> None:
         pass
@@ -46,19 +49,37 @@ class Event:
 
 
 class Pool:
-    """A pool that gives its memory back, and takes more with every look at it."""
+    """A pool that keeps what it has once taken of a GPU."""
 
-    taken = 1000
+    used, total = [500, 500], [9000, 9000]
 
     def free_all_blocks(self) -> None:
         pass
 
     def used_bytes(self) -> int:
-        return 500
+        return Pool.used[Gpu.current]
 
     def total_bytes(self) -> int:
-        Pool.taken += 1
-        return Pool.taken
+        return Pool.total[Gpu.current]
+
+    @staticmethod
+    def take(size: int) -> int:
+        Pool.used[Gpu.current] += size
+        return size
+
+
+class Allocator:
+    """The allocator of all threads."""
+
+    current = staticmethod(Pool.take)
+
+    @staticmethod
+    def get() -> Any:
+        return Allocator.current
+
+    @staticmethod
+    def set(allocate: Any) -> None:
+        Allocator.current = staticmethod(allocate)
 
 
 class Cupy:
@@ -68,7 +89,9 @@ class Cupy:
         Device=Gpu,
         Event=Event,
         get_elapsed_time=lambda begin, end: 0.5,
-        runtime=SimpleNamespace(getDeviceCount=lambda: 2),
+        runtime=SimpleNamespace(getDeviceCount=lambda: 2, getDevice=lambda: Gpu.current),
+        get_allocator=Allocator.get,
+        set_allocator=Allocator.set,
     )
     asnumpy = staticmethod(np.asarray)
     ndarray = Pool  # no array is CuPy's
@@ -115,6 +138,28 @@ def measured(
     assert rows.incomplete(result) == []
     assert len(list(compare.cells(result))) > 2
     return result
+
+
+def test_memory_of_a_call_on_gpus(no_gpu: None) -> None:
+    """The most in use on any of them, not what the pool keeps; a call that fails leaves the
+    allocator as it was.
+    """
+
+    def call() -> None:
+        for gpu, sizes in enumerate(((100, 200), (50, 700, 30))):
+            with Gpu(gpu):
+                for size in sizes:
+                    Allocator.current(size)
+                    Pool.used[gpu] -= size * (size == 700)  # given back
+
+    before = Allocator.current
+    try:
+        assert rows.untimed(call, 2.0, "cuda") == (2.0, 500, 500 + 50 + 700, 5)
+        with pytest.raises(ZeroDivisionError):
+            rows.untimed(lambda: 1 // 0, 2.0, "cuda")
+        assert Allocator.current is before
+    finally:
+        Pool.used[:] = [500, 500]
 
 
 def no_faults(result: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import argparse
 import itertools
 import json
 import pathlib
+import types
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ def test_switches_and_several_devices(
         for by in ("edges", "random", "biased")
     }
     assert switches == ways | kinds
-    assert {"leading neighbours", "local-first", "METIS"} <= result["absent"].keys()
+    assert {"local-first", "METIS", "memory schemes"} <= result["absent"].keys()
     costs = {(row["task"], row["devices"]): row["cost"] for row in result["results"]}
     for task in TASKS:
         assert costs[task, 1]["H"] == 0 < costs[task, 2]["H"]
@@ -86,10 +87,33 @@ def test_switches_and_several_devices(
     assert len(cells) == 2 * len(ways) + len(kinds)
     monkeypatch.setattr(seeds_tables, "of_one_commit", lambda name: [(name, result)])
     shown = seeds_tables.ablation()
-    assert "| rmat_n8_8 | bfs | 2 | direction | auto " in shown and "leading neighbours" in shown
+    assert "| rmat_n8_8 | bfs | 2 | direction | auto " in shown and "; METIS: " in shown
     assert "| rmat_n8_8 | bfs push | spgraph | 2 | " in seeds_tables.partitions()
     monkeypatch.setattr(seeds_tables, "of_one_commit", lambda name: [(name, {})])
     assert "--ablate" in seeds_tables.ablation()
+
+
+def test_leading_neighbours_are_a_switch_on_one_gpu() -> None:
+    kept: dict[str, Any] = {"hubs": "an array"}
+    place = types.SimpleNamespace(device="cuda:0", _T=types.SimpleNamespace(_derived=kept))
+    seen = {}
+    for (task, switch, value), _ in seeds.ablations(seeds.Graph(place, None, 0)):
+        if switch == "leading neighbours":
+            seen[task, value] = kept["hubs"]
+    assert seen == {("bfs", "on"): "an array", ("bfs", "off"): 0} and kept["hubs"] == "an array"
+
+
+def test_memory_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of files that say what was in use, a line a call."""
+    row = {"graph": "g", "task": "bfs", "devices": 2, "held_bytes": 5e9, "peak_bytes": 5.25e9}
+    results = [row, row | {"task": "sssp", "allocations": 7}]
+    file = ("x.json", {"results": results})
+    monkeypatch.setattr(seeds_tables, "of_one_commit", lambda name: [file])
+    shown = seeds_tables.memory()
+    assert "Of `x.json`, as above." in shown and "| g | sssp | 2 | 5,000 | 250 | 7 |" in shown
+    assert "bfs" not in shown
+    results.pop()
+    assert "measured before" in seeds_tables.memory()
 
 
 def test_a_wrong_answer_is_reported_and_not_timed(

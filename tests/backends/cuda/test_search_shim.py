@@ -20,6 +20,7 @@ from search_cases import CASES, GRAPHS, check_search, gathered, graph, levels_an
 from shim_exchanges import EXCHANGES, form_of
 
 import spgraph as sg
+from benchmarks.seeds import leading_neighbours
 from spgraph import direction as directions
 from spgraph.backends.cuda.exchange import plan
 from spgraph.backends.cuda.runtime.sources import source
@@ -508,3 +509,29 @@ def test_values_of_sources_that_are_wider_than_ids(
     got = gathered(found.value)
     assert got.dtype == np.int64 and got[10] == 2**40 and got[11] == 10
     assert one or (got[3] == -(2**50) and got[4] == 3)
+
+
+@pytest.mark.parametrize("name", ["skewed both", "funnel"])
+def test_without_leading_neighbours(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The switch of `python -m benchmarks seeds --ablate`: the same levels, other edges looked at.
+    What was kept before is kept again.
+    """
+    A = EXCHANGES["one device"].place(graph(name, "levels").A)
+
+    def found() -> tuple[list[int], list[int]]:
+        made = sg.bfs(A, 0, parents=False, direction="pull", trace=True)
+        return gathered(made.level).to_numpy(fill=-1).tolist(), [row.edges for row in made.trace]
+
+    with monkeypatch.context() as patch:
+        shim_exchanges.install(patch)
+        with leading_neighbours(A, False):
+            without = found()
+        assert "hubs" not in A._T._derived
+        before = found()
+        kept = A._T._derived["hubs"]
+        with leading_neighbours(A, False):
+            assert found() == without
+        assert A._T._derived["hubs"] is kept
+        with leading_neighbours(A, True):
+            assert found() == before
+    assert before[0] == without[0] and before[1] != without[1]
