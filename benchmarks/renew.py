@@ -144,10 +144,17 @@ def run(given: argparse.Namespace) -> int:
     """Run what was asked for; 1 where a part failed or was left out for want of time."""
     wanted = given.on.split(",") if given.on else here()
     names = given.only.split(",") if given.only else [part.name for part in PARTS]
-    unknown = [*set(names) - {part.name for part in PARTS}, *set(wanted) - {"cpu", "gpu", "gpus"}]
-    if unknown:
-        raise SystemExit(f"renew: there is no {unknown[0]!r}: {', '.join(p.name for p in PARTS)}")
+    for option, asked, there in (
+        ("only", names, [part.name for part in PARTS]),
+        ("on", wanted, ["cpu", "gpu", "gpus"]),
+    ):
+        if unknown := sorted(set(asked) - set(there)):
+            raise SystemExit(
+                f"renew: --{option}: expected some of {', '.join(there)}; got {unknown[0]!r}"
+            )
     chosen = [part for part in PARTS if part.on in wanted and part.name in names]
+    if not chosen:
+        raise SystemExit(f"renew: none of {', '.join(names)} is measured on {', '.join(wanted)}")
     began, lacking, shared = time.monotonic(), [], {}
     with unpacked(given.cugraph) as given.cugraph:
         for part in chosen:

@@ -41,7 +41,8 @@ GRAPHS = (
 )
 GEOMETRIC = re.compile(r"rgg_n(\d+)_([\d.]+)")  # scale, radius; made on the CPU, in minutes
 RMAT = re.compile(r"rmat_n(\d+)_(\d+)")  # scale, edge factor
-SCALES = {"kron_g500-logn21": (21, 48)}
+SCALES = {"kron_g500-logn21": (21, 48), "rmat_2Mv_128Me": (21, 64)}
+GRID = re.compile(r"grid(\d+)")  # like a road network: so many rows, a tenth of the edges omitted
 # switches of the papers that no argument of spgraph's turns
 ABSENT = {
     "local-first": "loops over shards have no such order",
@@ -75,6 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Measure, write the file after each graph, print the table; 1 where an answer is wrong."""
+    if reason := unknown(given.graphs):
+        raise SystemExit(f"seeds: {reason}")
     found: dict[str, Any] = {
         "benchmark": "seeds_gpu",
         **machine.facts(given.commit),
@@ -157,9 +160,23 @@ def generate(name: str, device: str) -> sg.Matrix:
     if geometric := GEOMETRIC.fullmatch(name):
         made = sg.generators.random_geometric(1 << int(geometric[1]), float(geometric[2]))
         return made.to(device)
+    if grid := GRID.fullmatch(name):
+        rows = int(grid[1])
+        return sg.generators.grid(rows, rows, remove=0.1, device=device)
     rmat = RMAT.fullmatch(name)
     scale, factor = SCALES[name] if rmat is None else (int(rmat[1]), int(rmat[2]))
     return sg.generators.kronecker(scale, factor, device=device)
+
+
+def unknown(names: str) -> str | None:
+    """What is wrong with the names of graphs; None if each can be generated."""
+    for name in names.split(","):
+        if name not in SCALES and not any(k.fullmatch(name) for k in (RMAT, GEOMETRIC, GRID)):
+            return (
+                f"--graphs: expected rmat_nSCALE_EDGEFACTOR, rgg_nSCALE_RADIUS, gridROWS or "
+                f"{' or '.join(SCALES)}, got {name!r}"
+            )
+    return None
 
 
 @contextlib.contextmanager

@@ -60,6 +60,8 @@ def load(name: str, data: pathlib.Path, device: str) -> sg.Matrix:
         return sg.generators.kronecker(
             scale, edge_factor, noise=0.1, permute=False, symmetric=both, device=device
         )
+    if name not in KRONECKER:
+        raise SystemExit(f"--graphs: expected names among {', '.join(NAMES)}, got {name!r}")
     scale, edge_factor = KRONECKER[name]
     return sg.generators.kronecker(scale, edge_factor, device=device)
 

@@ -83,8 +83,13 @@ def test_what_is_not_done_is_not_shown(folder: Path, capsys: pytest.CaptureFixtu
     assert "exit code 1" in said and "it failed" in said and "not done: three_cpu" in said
     assert renew.run(given(folder, "--on", "cpu", "--only", "one_cpu", "--within", "20")) == 1
     assert "one_cpu: left out, 20 s are left" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="no 'seven'"):
-        renew.run(given(folder, "--only", "seven"))
+    for words, message in (
+        (["--only", "seven"], "--only: expected some of one_cpu, .*; got 'seven'"),
+        (["--on", "tpu"], "--on: expected some of cpu, gpu, gpus; got 'tpu'"),
+        (["--on", "cpu", "--only", "four_gpu"], "none of four_gpu is measured on cpu"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            renew.run(given(folder, *words))
 
 
 def test_a_benchmark_in_pieces_has_one_file(folder: Path) -> None:

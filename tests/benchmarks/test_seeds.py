@@ -93,6 +93,13 @@ def test_switches_and_several_devices(
     assert "--ablate" in seeds_tables.ablation()
 
 
+def test_names_of_graphs(tmp_path: pathlib.Path) -> None:
+    assert seeds.unknown("rmat_n8_8,rgg_n8_0.1,grid9,kron_g500-logn21,rmat_2Mv_128Me") is None
+    assert seeds.generate("grid9", "cpu").nrows == 81
+    with pytest.raises(SystemExit, match="seeds: --graphs: expected rmat_n.*, got 'kron8'"):
+        seeds.run(given(tmp_path / "out.json", "--graphs", "rmat_n8_8,kron8"))
+
+
 def test_leading_neighbours_are_a_switch_on_one_gpu() -> None:
     kept: dict[str, Any] = {"hubs": "an array"}
     place = types.SimpleNamespace(device="cuda:0", _T=types.SimpleNamespace(_derived=kept))
