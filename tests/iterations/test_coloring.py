@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 import pytest
 from fixtures_device import device  # noqa: F401
@@ -11,6 +10,8 @@ from networkx_cases import GRAPHS, case
 import spgraph as sg
 from spgraph.algorithms.triangle_count import undirected
 from spgraph.iterations.coloring import color_greedily, composed
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 
 def one_by_one(both: nx.Graph, power: np.ndarray, word: np.ndarray) -> list[int]:
