@@ -82,7 +82,7 @@ def test_a_hub_at_an_end_is_no_reason_to_point_edges(
 
 @pytest.mark.parametrize("reach", [4, 62, 63, 64, 65])
 def test_rows_of_near_neighbours(reach: int, device: str) -> None:
-    """A lattice with some edges to anywhere: of a row all, none or some are within a word's bits."""
+    """A lattice with some edges to anywhere: some rows are within a word."""
     n, rng = 300, np.random.default_rng(reach)
     i = np.repeat(np.arange(n), 5)
     j = (i + np.tile([1, 2, 3, reach - 1, reach], n)) % n
