@@ -18,7 +18,8 @@ from spgraph.build import build_matrix
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, is_cuda, on_device
 from spgraph.distributed import Communicator, DistributedVector
-from spgraph.distributed.containers.partition import Partition, partition_by_counts
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.containers.partitioners import partition_by_counts
 from spgraph.distributed.io.ingest import Rows, compact, starts_of
 from spgraph.distributed.io.input import matrix_of_rows
 from spgraph.generators import kronecker_recipe

@@ -15,7 +15,7 @@ from spgraph.distributed.communicators import (
 from spgraph.distributed.communicators.checks import check_most
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition, check_shards
-from spgraph.distributed.containers.partition import partition as divided
+from spgraph.distributed.containers.partitioners import partition as divided
 from spgraph.distributed.containers.placement import Placement
 from spgraph.errors import BackendUnavailable, DimensionMismatch
 from spgraph.steps import backend

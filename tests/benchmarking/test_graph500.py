@@ -20,7 +20,7 @@ from spgraph.benchmarking.tuples import Tuples, construct, generate_tuples
 from spgraph.cli import main
 from spgraph.containers.storage.arrays import move, on_device
 from spgraph.distributed import LocalCommunicator
-from spgraph.distributed.containers.partition import partition_by_counts
+from spgraph.distributed.containers.partitioners import partition_by_counts
 from spgraph.distributed.loops import closure as closures
 from spgraph.distributed.loops.sharded_graph import sparse_entries
 from spgraph.semirings import min_plus

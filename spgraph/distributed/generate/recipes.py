@@ -15,7 +15,8 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array, array_module, move, on_device
 from spgraph.distributed.communicators import Communicator
-from spgraph.distributed.containers.partition import Partition, partition_by_counts
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.containers.partitioners import partition_by_counts
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.io.ingest import (
     Piece,

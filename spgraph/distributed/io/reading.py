@@ -15,7 +15,8 @@ from spgraph.containers.storage.arrays import Array, index_dtype, move
 from spgraph.containers.storage.casting import converted_exactly
 from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
-from spgraph.distributed.containers.partition import Partition, partition_by_counts
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.containers.partitioners import partition_by_counts
 from spgraph.distributed.io.ingest import (
     Piece,
     Pieces,

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spgraph import Matrix, generators
-from spgraph.distributed.containers.partition import Partition, partition, partition_by_counts
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.containers.partitioners import partition, partition_by_counts
 from spgraph.distributed.containers.report import Report, border
 from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 

@@ -13,7 +13,8 @@ from gpus import visible
 from spgraph import generators
 from spgraph.containers.storage.arrays import move
 from spgraph.distributed.communicators import LocalCommunicator
-from spgraph.distributed.containers.partition import Partition, partition
+from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.containers.partitioners import partition
 from spgraph.distributed.containers.report import border
 from spgraph.distributed.generate import recipes
 from spgraph.distributed.io import ingest, reading
