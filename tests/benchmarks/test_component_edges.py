@@ -92,10 +92,14 @@ GRAPHS = {
 }
 
 
+# at most, of 2,572, 406, 100, 606 and 20 edges; as in test_counts.py
+LOOKED_AT = {"kronecker": 394, "grid": 251, "no giant": 100, "two": 102, "star": 13}
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 def test_what_is_counted_is_what_the_kernel_reads(name: str) -> None:
     A = GRAPHS[name]
-    assert component_edges(A) == looked_at(A)
+    assert component_edges(A) == looked_at(A) <= LOOKED_AT[name]
 
 
 def test_shards_and_other_matrices(two_devices: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,13 +17,16 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+import cuda_host_shim
 import numpy as np
 import pytest
+import shim_exchanges
 import two_devices as stand_in
 from two_devices import two_devices  # noqa: F401
 
 import spgraph as sg
 from spgraph.backends.cuda.runtime import jit
+from spgraph.benchmarking import exchange
 from spgraph.process import activity
 
 GRAPHS = ("kronecker", "grid")
@@ -121,6 +124,9 @@ SENT = {
     "sssp": ((401_192, 143), (112_332, 860)),
     "pagerank": ((986_304, 25), (986_304, 25)),
     "connected_components": ((61_712, 4), (3_216, 4)),
+    "distances": ((269_700, 137), (10_440, 798)),
+    "betweenness_centrality": ((525_479, 75), (421_320, 3_294)),
+    "triangle_count": ((874_752, 14), (391_788, 14)),
 }
 
 
@@ -128,7 +134,7 @@ SENT = {
 @pytest.mark.parametrize("algorithm", SENT)
 def test_bytes_sent_between_shards(algorithm: str, name: str) -> None:
     A, W = sharded(name, weights=False), sharded(name, weights=True)
-    comm = (W if algorithm == "sssp" else A).device.communicator
+    comm = (W if algorithm in ("sssp", "distances") else A).device.communicator
     call = calls(A, W)[algorithm]
     call()
     before = comm.bytes_sent, comm.calls
@@ -146,9 +152,14 @@ KERNELS = {
     "connected_components": 1,
     "triangle_count": 3,
     "betweenness_centrality": 1,
+    "levels": 1,
+    "distances": 1,
+    "mxv": 1,
+    "mxm": 2,
 }
 COUNTING = """
 import json
+import numpy as np
 import spgraph as sg
 from spgraph.backends.cpu.runtime.cache import KernelCache
 
@@ -162,7 +173,12 @@ calls = {
     "connected_components": lambda: sg.connected_components(A),
     "triangle_count": lambda: sg.triangle_count(A),
     "betweenness_centrality": lambda: sg.betweenness_centrality(A, sources=[0]),
+    "levels": lambda: sg.bfs(A, 0, parents=False),
+    "distances": lambda: sg.sssp(A, 0, parents=False),
+    "mxv": lambda: sg.mxv(A, x),
+    "mxm": lambda: sg.mxm(A, A),
 }
+x = sg.Vector.from_dense(np.ones(A.nrows))
 counts = {}
 for name, call in calls.items():
     found.clear()
@@ -342,6 +358,77 @@ def test_what_a_warm_call_asks_of_cupy(algorithm: str, asked: list[str]) -> None
     filled = [each for each in asked if each not in ("empty", "empty_like")]
     assert [each.removeprefix("launch ") for each in filled] == others.split()
     assert len(asked) - len(filled) == arrays
+
+
+class Run(Nothing):
+    """A kernel that runs, under the shim, and says that it was launched."""
+
+    def __init__(self, made: Any, name: str, asked: list[str]) -> None:
+        super().__init__(name, asked)
+        self.made = made
+
+    def __call__(self, *arguments: Any, **options: Any) -> None:
+        super().__call__()
+        self.made(*arguments, **options)
+
+
+@pytest.fixture
+def ran(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """As `asked`, with kernels that run: for calls that look at what others have made."""
+    with monkeypatch.context() as patch:
+        shim = cuda_host_shim.kernel
+        patch.setattr(
+            jit, "kernel", lambda stem, name, *g, **m: Run(shim(stem, name, *g, **m), name, asked)
+        )
+        yield asked
+
+
+# of a warm call: launches, arrays that nothing fills, what else is asked; for each graph, of
+# PageRank, whose graphs are alike in this, for one
+RAN = {
+    "pagerank": ((3, 4, 0), (3, 4, 0)),
+    "triangle_count": ((9, 7, 13), (2, 1, 4)),
+    "betweenness_centrality": ((4, 10, 5), (1, 2, 2)),
+}
+
+
+@pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
+@pytest.mark.parametrize(
+    ("algorithm", "name"),
+    [(algorithm, name) for algorithm in RAN for name in GRAPHS[algorithm == "pagerank" :]],
+)
+def test_what_a_warm_call_launches_and_asks(algorithm: str, name: str, ran: list[str]) -> None:
+    A = graph(name).dup().to("cuda:1")
+    A.symmetric = True
+    call = calls(A, A)[algorithm]
+    call(), ran.clear(), call()
+    launched = sum(each.startswith("launch ") for each in ran)
+    empty = sum(each in ("empty", "empty_like") for each in ran)
+    assert (launched, empty, len(ran) - launched - empty) == RAN[algorithm][GRAPHS.index(name)]
+
+
+# of shortest paths on GPUs in rounds, on smaller graphs: edges read, rounds, bytes, collectives
+ROUNDS = {"kronecker": (2_572, 18, 5_292, 10), "grid": (1_192, 21, 852, 11)}
+
+
+@pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
+@pytest.mark.parametrize("name", ROUNDS)
+def test_what_a_closure_reads_and_sends_in_rounds(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = sg.generators.grid(16, 16) if name == "grid" else sg.generators.kronecker(8, 8, seed=3)
+    weight = ((small.row_indices() + small.indices) % 7 + 1).astype(np.int32)
+    W = sg.Matrix._of(*small.shape, small.indptr, small.indices, weight, symmetric=True)
+    shim_exchanges.install(monkeypatch)
+    G, watched = exchange.in_rounds(shim_exchanges.EXCHANGES["rounds, 3 shards"].place(W))
+    found = sg.sssp(G, 0, parents=False).distance.gather()
+    assert found.isequal(sg.sssp(W, 0, parents=False).distance)
+    watched.forget()
+    sg.sssp(G, 0, parents=False)
+    cost = watched.cost(None, None, 1.0)
+    counts = (cost.edges, cost.rounds, cost.bytes_sent, cost.collectives)
+    for count, bound in zip(counts, ROUNDS[name], strict=True):
+        assert count is not None and within(count, bound)
 
 
 def test_programs_of_a_first_call_compile_side_by_side(
