@@ -14,14 +14,13 @@ from ..operations import (
     apply,
     assign,
     diag,
-    ewise_add,
+    ewise_union,
     extract,
     mxm,
-    reduce,
     reduce_rowwise,
     select,
 )
-from ..semirings import BinaryOp, IndexUnaryOp, indexunary, monoid, plus_first
+from ..semirings import BinaryOp, IndexUnaryOp, binary, indexunary, monoid, plus_first
 from .greedy_color import greedy_color
 from .random_words import checked_seed
 from .triangle_count import undirected
@@ -64,8 +63,8 @@ def label_propagation(A: MatrixLike, *, max_iter: int = 100, seed: int | None = 
     A = undirected("label_propagation", A)
     check_limits("label_propagation", None, max_iter)
     own = diag(Vector.filled(1, size=A.nrows, dtype=np.int64, device=A.device))
-    # an edge counts 2 and a vertex's own label 1, so that it decides among equals
-    votes = ewise_add(ewise_add(A.pattern(np.int64), A.pattern(np.int64)), own)
+    # an edge counts 1 + 1 and a vertex's own label 0 + 1, so that it decides among equals
+    votes = ewise_union(A.pattern(np.int64), own, binary.plus, left=0, right=1)
     color = greedy_color(A, seed=checked_seed("label_propagation", seed, A.device))
     classes = [(ids, extract(votes, ids)) for ids in _classes(color)]
     label = Vector.arange(A.nrows, device=A.device)
@@ -84,7 +83,7 @@ def label_propagation(A: MatrixLike, *, max_iter: int = 100, seed: int | None = 
 
 def _classes(color: Vector) -> list[Array]:
     """The vertices of each colour."""
-    colors = range(int(reduce(color, monoid.max)) + 1) if color.size else ()
+    colors = range(int(color._value_range()[1]) + 1) if color.size else ()
     return [select(color, indexunary.valueeq, c).to_coo()[0] for c in colors]
 
 
