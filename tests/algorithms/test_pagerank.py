@@ -177,9 +177,10 @@ def test_bad_input(options: dict[str, Any], error: type[Exception], message: str
 
 def test_personalization_whose_sum_is_infinite(device: str) -> None:
     A = sg.Matrix.from_coo([0, 1, 3], [1, 2, 0], nrows=4, ncols=4).to(device)
-    expected = pagerank(A, personalization=[1, 1, 0, 0.5])
+    where = sg.Vector.from_dense([1, 1, 0, 0.5]).to(device)
+    expected = pagerank(A, personalization=where)
     for factor in (1e308, 1.7e308, 1e-300):
-        found = pagerank(A, personalization=[factor, factor, 0, factor / 2])
+        found = pagerank(A, personalization=where * factor)
         assert found.isclose(expected, rtol=1e-12), "they were zeros"
 
 
