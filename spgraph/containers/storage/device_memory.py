@@ -49,6 +49,17 @@ def sent(array: np.ndarray, xp: ModuleType, to: Array | None = None) -> Array:
     return to
 
 
+def copied(array: Array) -> Array:
+    """A copy of a contiguous array on the current device, made by the driver: CuPy's own would
+    compile a program for its type.
+    """
+    if not is_cuda(array):
+        return array.copy()
+    to = import_cupy().empty_like(array)
+    to.data.copy_from_device_async(array.data, array.nbytes)
+    return to
+
+
 def address(array: Array | None) -> int:
     """Where an array lies in its device's memory, for structs that hold pointers; 0 for None."""
     if array is None:

@@ -73,6 +73,10 @@ class Memory:
         assert self.array.number == _DEVICES[-1] and size <= self.array.nbytes
         ctypes.memmove(self.ptr, source, size)
 
+    def copy_from_device_async(self, source: Memory, size: int) -> None:
+        assert source.array.number == self.array.number and size <= self.array.nbytes
+        ctypes.memmove(self.ptr, source.ptr, size)
+
 
 class CudaArray(np.ndarray):
     """Stands for cupy.ndarray."""

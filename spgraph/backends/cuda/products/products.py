@@ -13,6 +13,7 @@ from spgraph.backends.cuda.products.row_bins import RowBins, row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
+from spgraph.containers.storage.device_memory import copied
 from spgraph.semirings import TypedSemiring
 
 
@@ -60,7 +61,7 @@ def pulled(
         # what lies under the bits of empty rows stays out
         z_bits = A._nonempty_rows() & (bits ^ invert)
     elif nonempty < A.nrows:
-        z_bits, nvals = A._nonempty_rows().copy(), nonempty
+        z_bits, nvals = copied(A._nonempty_rows()), nonempty
     else:
         z_bits, nvals = jit.NULL, A.nrows
     complete = full and not masked and nvals == A.nrows
