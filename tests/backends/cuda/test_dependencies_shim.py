@@ -106,6 +106,24 @@ def test_a_block_a_source(extended: bool, on_the_shim: Any) -> None:
 
 
 @shim
+@pytest.mark.parametrize("extended", [False, True])
+def test_a_block_forgets_what_a_source_has_reached(extended: bool, on_the_shim: Any) -> None:
+    """Sources that reach little, by the list of it, and others, with all vertices, in turn."""
+    path, clique = np.arange(9), np.arange(100, 140)
+    i = np.concatenate([*(path[:-1] + 10 * k for k in range(10)), np.repeat(clique, 40)])
+    j = np.concatenate([*(path[1:] + 10 * k for k in range(10)), np.tile(clique, 40)])
+    A = sg.Matrix.from_coo(i, j, nrows=140, ncols=140)
+    sources = np.random.default_rng(1).permutation(140)
+    score = np.zeros(140)
+    assert not on_the_shim._source_parallel(A, A.T, sources, score, extended).size
+    before = path * (8.0 - path)  # of a path: how many lead to a vertex times how many it leads to
+    expected = np.zeros(140)
+    expected[:100].reshape(10, 10)[:, :9] = before
+    np.testing.assert_allclose(score, expected, rtol=1e-10)
+    assert 8 * path.size < A.nrows < 8 * clique.size
+
+
+@shim
 def test_too_many_paths_are_noticed(on_the_shim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources are done again with exponents where paths are more than a number made small here."""
     define(monkeypatch, MOST=50)

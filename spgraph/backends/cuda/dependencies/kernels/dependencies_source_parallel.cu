@@ -6,6 +6,9 @@
 
 #include "dependencies_steps.cuh"
 
+// a source that reaches less than one of so many vertices is forgotten by the list of them
+constexpr i64 FEW = 8;
+
 __shared__ u64 found[2]; // vertices and their edges, as queue_allocate packs them; in-edges
 
 // Append the vertices that lanes have found to `order`.
@@ -50,17 +53,24 @@ struct Finder : Sender {
     }
 };
 
+// Vertex v is as if no source had reached it.
+CALLED void forget(I v) {
+    s.level[v] = -1;
+    s.paths[v] = s.paths[s.n + v] = s.share[v] = s.share[s.n + v] = N();
+}
+
 // All levels from a source, by one block; how many there are. Paths are counted on the way, unless they
-// are EXTENDED or not asked for.
-CALLED i64 find(Team team, i64 source, u32 count_bits) {
+// are EXTENDED or not asked for. `forgotten`: no vertex has a level or a path before.
+CALLED i64 find(Team team, i64 source, u32 count_bits, bool forgotten) {
     const bool symmetric = s.t_indptr == s.indptr;
-    for (i64 v = threadIdx.x; v < s.n; v += blockDim.x) {
-        s.level[v] = v == source ? 0 : -1;
-        if (!s.paths) continue;
-        s.paths[v] = number(v == source ? 1.0 : 0.0);
-        s.paths[s.n + v] = N();
+    for (i64 v = threadIdx.x; v < s.n && !forgotten; v += blockDim.x) {
+        s.level[v] = -1;
+        if (s.paths) s.paths[v] = s.paths[s.n + v] = N();
     }
+    __syncthreads();
     if (threadIdx.x == 0) {
+        s.level[source] = 0;
+        if (s.paths) s.paths[source] = number(1.0);
         const i64 out = s.indptr[source + 1] - s.indptr[source];
         const i64 in = s.t_indptr[source + 1] - s.t_indptr[source];
         s.order[0] = (I)source;
@@ -106,6 +116,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     const i64 b = blockIdx.x;
     const Team team = {warp_id(), warps_of_block()};
     __shared__ u64 over;
+    bool forgotten = false; // all that sources before this one have reached
     for (i64 k = b; k < number_of_sources; k += gridDim.x) {
         if (threadIdx.x == 0) {
             O* offsets = offset + b * (n + 1);
@@ -127,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(1024)
             over = 0;
         }
         __syncthreads();
-        const i64 levels = find(team, sources[k], count_bits);
+        const i64 levels = find(team, sources[k], count_bits, forgotten);
         if (!score) continue;
 #if EXTENDED
         for (i64 d = 1; d < levels; d++) {
@@ -135,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(1024)
             __syncthreads();
         }
 #endif
-        for (i64 i = threadIdx.x; i < 2 * n; i += blockDim.x) s.share[i] = N();
+        for (i64 i = threadIdx.x; i < 2 * n && !forgotten; i += blockDim.x) s.share[i] = N();
         __syncthreads();
         for (i64 d = levels - 1; d > 0; d--) {
             const LevelRange x = s.ranges[d], y = s.ranges[d + 1];
@@ -149,11 +160,19 @@ extern "C" __global__ void __launch_bounds__(1024)
                 __syncthreads();
             }
         }
-        if (over) {
-            if (threadIdx.x == 0) overflow[k] = 1;
+        const i64 reached = s.ranges[levels].start;
+        const auto add = [&](i64 v) {
+            if (!over && s.level[v] > 0) atomicAdd(score + v, dependency(v, s.level[v]));
+        };
+        if (over && threadIdx.x == 0) overflow[k] = 1;
+        forgotten = FEW * reached < n;
+        if (forgotten) {
+            for (i64 i = threadIdx.x; i < reached; i += blockDim.x) {
+                add(s.order[i]);
+                forget(s.order[i]);
+            }
         } else {
-            for (i64 v = threadIdx.x; v < n; v += blockDim.x)
-                if (s.level[v] > 0) atomicAdd(score + v, dependency(v, s.level[v]));
+            for (i64 v = threadIdx.x; v < n; v += blockDim.x) add(v);
         }
         __syncthreads();
     }
