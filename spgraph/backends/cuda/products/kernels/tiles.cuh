@@ -218,10 +218,11 @@ DEVICE void sum_tiles(const Tiles t, const U* hubs, const U* u, const A* a, Quad
         });
         feed.done(tile);
     }
+    // past the L1: what shared memory leaves of it is too small to find anything again
     for (int r = 0; r < (int)t.ranges; r++) {
         const U* x = u + r * t.span;
         stream.add<false>(end_of(2 * count + r + 1), one, sums,
-                          [&](u32 place) { return x[place]; });
+                          [&](u32 place) { return load_relaxed(x + place); });
     }
 
     for (int s = lane; s < places - 1; s += 32) {
