@@ -97,6 +97,7 @@ class Recorder:
             made = get(stem, name, *rest)
             return known.setdefault(made, Launched(made, f"{stem} {name}", self))
 
+        kernel.cache_clear = get.cache_clear  # type: ignore[attr-defined]
         jit._kernel = kernel  # type: ignore[assignment]
 
     @pytest.hookimpl(hookwrapper=True)
