@@ -379,6 +379,68 @@ def test_distances_of_a_directed_graph() -> None:
         assert any(message in each for each in found), found
 
 
+Edges = dict[tuple[int, int], int]
+
+
+def distances(n: int, edges: Edges, source: int) -> list[int]:
+    """Those of shortest paths by Bellman and Ford, -1 where there is none."""
+    found = [-1] * n
+    found[source] = 0
+    for _ in range(n):
+        for (u, v), weight in edges.items():
+            if found[u] >= 0 and not 0 <= found[v] <= found[u] + weight:
+                found[v] = found[u] + weight
+    return found
+
+
+def is_right(n: int, edges: Edges, source: int, distance: list[int], parent: list[int]) -> bool:
+    """Whether this is a tree of shortest paths, by its definition."""
+    if distance != distances(n, edges, source) or parent[source] != source:
+        return False
+    for v in range(n):
+        u, seen = parent[v], {v}
+        if (u < 0) != (distance[v] < 0) or u >= n:
+            return False
+        if u < 0 or v == source:
+            continue
+        if (u, v) not in edges or distance[u] < 0 or distance[u] + edges[u, v] != distance[v]:
+            return False
+        while u not in seen and u >= 0 and u != source:
+            seen.add(u)
+            u = parent[u]
+        if u != source:
+            return False
+    return True
+
+
+@given(st.data())
+def test_a_tree_of_shortest_paths_passes_exactly_if_it_is_one(data: st.DataObject) -> None:
+    """With up to three changes of a right one: weights of 0, cycles, vertices left out or too many,
+    distances that are only consistent with each other.
+    """
+    n = data.draw(st.integers(2, 7))
+    vertex = st.integers(0, n - 1)
+    pairs = data.draw(st.lists(st.tuples(vertex, vertex), min_size=1, max_size=16, unique=True))
+    edges = {pair: data.draw(st.integers(0, 3)) for pair in pairs}
+    source = data.draw(vertex)
+    distance, parent = distances(n, edges, source), [-1] * n
+    order = sorted((v for v in range(n) if distance[v] >= 0), key=lambda v: distance[v])
+    parent[source] = source
+    for _ in range(n):  # from the source outwards, so that edges of weight 0 make no cycle
+        for v in order:
+            near = [u for u in order if parent[u] >= 0 and (u, v) in edges]
+            tight = [u for u in near if distance[u] + edges[u, v] == distance[v]]
+            if parent[v] < 0 and tight:
+                parent[v] = tight[0]
+    assert is_right(n, edges, source, distance, parent)
+    A = Matrix.from_coo(*zip(*pairs, strict=True), list(edges.values()), nrows=n, ncols=n)
+    changes = data.draw(st.lists(st.tuples(st.booleans(), vertex, st.integers(-1, n)), max_size=3))
+    for of_parent, v, value in [(True, source, source), *changes]:
+        (parent if of_parent else distance)[v] = value
+        found = validate_sssp(A, source, vector(distance), vector(parent))
+        assert (found == []) == is_right(n, edges, source, distance, parent), (distance, parent)
+
+
 def test_weights_of_zero_may_hide_a_cycle() -> None:
     A = Matrix.from_coo([0, 1, 2, 3], [1, 2, 1, 2], [1.0, 0.0, 0.0, 0.0], nrows=4, ncols=4)
     right = Vector.from_coo([0, 1, 2], [0.0, 1.0, 1.0], size=4)
