@@ -22,6 +22,7 @@ def contract(A: Matrix, undirected: bool) -> Vector:
     kernel = jit.module("contract", "").contract
     backward = not undirected and A.has_transpose
     T = A._T if backward else A
-    given = (A._indptr, A._indices, T._indptr, T._indices, label, np.zeros(2, np.int64))
+    state = np.zeros(8 * (1 + threads), np.int64)
+    given = (A._indptr, A._indices, T._indptr, T._indices, label, state)
     pool.launch(kernel, threads, *given, undirected, backward)
     return Vector._of(A.nrows, label)

@@ -16,6 +16,9 @@ FOLLOWED = 2
 SAMPLES = 1024
 # items (rows and edges) that a thread takes at a time
 PIECE = 16384
+# words of `state`, of which a cache line has LINE: two tickets, then, in a line for each thread,
+# whether one of its edges behind those first ones led to another tree
+JOINED = LINE = 8
 
 
 @inner
@@ -129,7 +132,7 @@ def row_of(indptr, n, item):
 
 
 @inner
-def rest(sync, indptr, indices, label, ticket, slot, followed, giant):
+def rest(thread, sync, indptr, indices, label, state, slot, followed, giant):
     """Follow the edges from number `followed` of each row on, in pieces that threads take
     dynamically, but for those of the giant.
     """
@@ -137,7 +140,7 @@ def rest(sync, indptr, indices, label, ticket, slot, followed, giant):
     items = n + indices.size
     while True:
         poll(sync)
-        begin = atomic_add(ticket, slot, PIECE)
+        begin = atomic_add(state, slot, PIECE)
         if begin >= items:
             break
         end = min(begin + PIECE, items)
@@ -156,13 +159,14 @@ def rest(sync, indptr, indices, label, ticket, slot, followed, giant):
                     if np.int64(label[u]) != root:
                         union_trees(label, u, v)
                         root = np.int64(label[v])
+                        state[JOINED + LINE * thread] = 1
             v += np.uint64(1)
             e = np.uint64(indptr[v])
 
 
 @kernel
 def contract(
-    thread, threads, sync, indptr, indices, t_indptr, t_indices, label, ticket, undirected, backward
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, label, state, undirected, backward
 ):  # fmt: skip
     start(thread, threads, indptr, indices, t_indptr, t_indices, label, backward)
     barrier(sync, threads)
@@ -176,8 +180,11 @@ def contract(
     giant = elect(indices, label)
     barrier(sync, threads)  # all threads read the same labels before one changes them
     skipped = giant if undirected or backward else np.int64(-1)
-    rest(sync, indptr, indices, label, ticket, 0, 1 if backward else FOLLOWED, skipped)
+    rest(thread, sync, indptr, indices, label, state, 0, 1 if backward else FOLLOWED, skipped)
     if backward and giant >= 0:
-        rest(sync, t_indptr, t_indices, label, ticket, 1, 1, skipped)
+        rest(thread, sync, t_indptr, t_indices, label, state, 1, 1, skipped)
     barrier(sync, threads)
-    compress(thread, threads, sync, label)
+    for other in range(threads):
+        if state[JOINED + LINE * other] != 0:  # else every vertex is still linked to its root
+            compress(thread, threads, sync, label)
+            break
