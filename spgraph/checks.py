@@ -106,13 +106,12 @@ def same_device(name: str, **containers: Any) -> str:
         if not device:
             first, device = argument, at
         elif at is not device and at != device:
-            raise BackendMismatch(
-                f"{name}: {argument} is on {container.device}, {first} on {device}; "
-                f"move one with .to({device!r})"
-                if isinstance(device, str)
-                else f"{name}: {argument} is on {container.device}, {first} on {device}; "
-                f"move {argument} with .to({first}.device)"
-            )
+            own = f"{at}, which divide it in another way" if str(at) == str(device) else str(at)
+            where = f"{name}: {argument} is on {own}, {first} on {device}"
+            if isinstance(device, str):
+                raise BackendMismatch(f"{where}; move one with .to({device!r})")
+            whose = "device of the operands" if " " in first else f"{first}.device"
+            raise BackendMismatch(f"{where}; move {argument} with .to({whose})")
     return device
 
 

@@ -121,7 +121,10 @@ def full_vector(
             f"{type(v).__name__}; Vector.from_coo(positions, numbers, size=A.nrows) makes one"
         )
     if not isinstance(v, Vector):
-        v = Vector.from_dense(v)
+        try:
+            v = Vector.from_dense(v)
+        except DomainMismatch as error:
+            raise DomainMismatch(f"{name}: {argument}: {error}") from None
     if isinstance(v.device, str) and not isinstance(A.device, str):
         v = Vector.from_coo(*v.to_coo(), size=v.size, device=A.device)
     checks.same_size(name, f"{argument}.size", v.size, "A.nrows", A.nrows)

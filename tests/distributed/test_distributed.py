@@ -136,6 +136,20 @@ def test_a_rectangular_matrix() -> None:
     cases.same(G.T, A.T)
 
 
+def test_containers_that_divide_their_rows_differently() -> None:
+    """Both are on "2 shards on cpu": the message says that these are not the same."""
+    G, other = (sg.generators.kronecker(4, 3, seed=seed).distribute(2) for seed in (1, 2))
+    words = "on 2 shards on cpu, which divide it in another way,"
+    with pytest.raises(
+        errors.BackendMismatch, match=rf"B is {words} A on .* with \.to\(A\.device\)"
+    ):
+        sg.mxm(G, other)
+    remedy = r"move out with \.to\(device of the operands\)"
+    with pytest.raises(errors.BackendMismatch, match=rf"apply: out is {words} .*; {remedy}"):
+        sg.apply(G, sg.semirings.unary.identity, out=other)
+    assert sg.mxm(G, other.to(G.device)).nvals
+
+
 def test_what_a_placement_refuses() -> None:
     A = cases.graph()
     G, H = A.distribute(2), A.distribute(2)
