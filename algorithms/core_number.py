@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..containers import MatrixLike, Vector
-from ..operations import assign, mxv, reduce, select
-from ..semirings import binary, indexunary, monoid, plus_first
+from ..iterations.peeling import peel
 from .triangle_count import undirected
 
 
@@ -16,12 +15,14 @@ def core_number(A: MatrixLike) -> Vector:
     way they point, once (NetworkX counts those of both directions twice); values are not looked at,
     loops are no edges. DimensionMismatch for an A that is not square.
 
-    Each round removes all vertices of degree at most k. The work is that of all edges once, and of
-    the remaining vertices in every round. A removal lowers other degrees, so that one k may take
+    On a CPU one thread removes one vertex of the least degree after the other. Elsewhere each round
+    removes all vertices of degree at most k. The work is that of all edges once, and of the
+    remaining vertices in every round. A removal lowers other degrees, so that one k may take
     several rounds: a few in social networks, n / 2 in a path of n vertices.
 
-    Source: Seidman, "Network structure and minimum degree" (1983); Dhulipala, Blelloch, Shun,
-    "Julienne: a framework for parallel graph algorithms using work-efficient bucketing" (2017).
+    Source: Seidman, "Network structure and minimum degree" (1983); Batagelj and Zaversnik, "An O(m)
+    algorithm for cores decomposition of networks" (2003); Dhulipala, Blelloch, Shun, "Julienne: a
+    framework for parallel graph algorithms using work-efficient bucketing" (2017).
 
     A triangle, and a vertex beside it:
 
@@ -29,20 +30,4 @@ def core_number(A: MatrixLike) -> Vector:
     >>> sg.core_number(sg.Matrix.from_coo([0, 1, 2, 2], [1, 2, 0, 3], nrows=5, ncols=5)).to_numpy()
     array([2, 2, 2, 1, 0], dtype=int32)
     """
-    A = undirected("core_number", A)
-    # entries are the vertices that are left
-    degree = A.row_degrees()
-    # ones of the type of degrees: they are counted in it, which plus.pair does in int64
-    ones = A.pattern(degree.dtype)
-    core = Vector.filled(0, size=A.nrows, dtype=degree.dtype, device=A.device)
-    k = 0
-    while degree.nvals:
-        leaving = select(degree, indexunary.valuele, k)
-        if leaving.nvals == 0:
-            k = int(reduce(degree, monoid.min))
-            continue
-        assign(core, k, mask=leaving.S)
-        degree = select(degree, indexunary.valuegt, k)
-        # d<d> -= A plus.first l: each loses the neighbours that leave
-        mxv(ones, leaving, plus_first, mask=degree.S, accum=binary.minus, out=degree)
-    return core
+    return peel(undirected("core_number", A))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..containers import MatrixLike, Vector
-from ..operations import apply, assign, ewise_union, mxv, select
-from ..semirings import any_pair, binary, indexunary, max_second, unary
+from ..iterations.coloring import choose_greedily
 from .random_words import random_words
 from .triangle_count import undirected
 
@@ -34,16 +33,4 @@ def maximal_independent_set(A: MatrixLike, *, seed: int | None = None) -> Vector
     [False, True, True, True]
     """
     A = undirected("maximal_independent_set", A)
-    # entries are the vertices that are left, none with an equal number
-    left = random_words("maximal_independent_set", seed, A.nrows, A.device)
-    member = Vector.filled(False, size=A.nrows, device=A.device)
-    while left.nvals:
-        # b<l> = A max.second l: the greatest among the neighbours
-        best = mxv(A, left, max_second, mask=left.S)
-        greater = ewise_union(left, best, binary.ge, left=0, right=0)
-        chosen = select(greater, indexunary.valuene, False)
-        assign(member, True, mask=chosen.S)
-        # c<l> or= A any.pair c: they and their neighbours are decided
-        mxv(A, chosen, any_pair, mask=left.S, accum=binary.lor, out=chosen)
-        left = apply(left, unary.identity, mask=~chosen.S)
-    return member
+    return choose_greedily(A, random_words("maximal_independent_set", seed, A.nrows, A.device))

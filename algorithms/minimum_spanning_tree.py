@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-
-import numpy as np
-
 from ..checks import square
-from ..containers import Matrix, MatrixLike, Vector
-from ..iterations import contract
-from ..operations import apply, assign, ewise_add, extract, reduce_rowwise, select
-from ..semirings import IndexUnaryOp, binary, indexunary, monoid
+from ..containers import Matrix, MatrixLike
+from ..iterations.spanning import spanning_forest
 
 
 def minimum_spanning_tree(A: MatrixLike) -> Matrix:
@@ -25,7 +19,7 @@ def minimum_spanning_tree(A: MatrixLike) -> Matrix:
     leaves it out); loops are no edges. DimensionMismatch for an A that is not square, ValueError
     for NaN.
 
-    Every round at least halves the number of vertices: each component joins its nearest one.
+    Every round at least halves the number of components: each joins its nearest one.
 
     Source: Boruvka, "O jistem problemu minimalnim" (1926).
 
@@ -37,54 +31,4 @@ def minimum_spanning_tree(A: MatrixLike) -> Matrix:
     A = square("minimum_spanning_tree", A)
     if A.dtype.kind == "f" and A._value_range()[0] != A._value_range()[0]:
         raise ValueError("minimum_spanning_tree: A: expected weights that can be compared, got NaN")
-    # of the two equal entries of a symmetric matrix only the first can be chosen
-    A = select(A, *((indexunary.triu, 1) if A.symmetric else (indexunary.offdiag,)))
-    is_pattern = A.iso and A._value_range() == (1, 1)
-    tree = Matrix.empty(A.nrows, A.ncols, A.dtype, device=A.device)
-    component = Vector.arange(A.nrows, device=A.device)
-    while A.nvals:
-        tree = ewise_add(tree, _nearest(A, component), binary.first)
-        component = contract(tree)
-        A = A._where(lambda a, x, y: x != y, component)
-    return tree.pattern(A.dtype) if is_pattern else tree
-
-
-def _nearest(A: Matrix, component: Vector) -> Matrix:
-    """The entries of A that join each component to another: the first by (value, row, column)."""
-    from_row, from_column = _lightest(A, component)
-    first = _least(_places(from_row), _places(from_column), component)
-    n, vertex = A.nrows, Vector.arange(A.nrows, dtype=np.int64, device=A.device)
-    return ewise_add(
-        from_row._where(lambda a, x, i, y, j: i * n + j == x, first, vertex),
-        from_column._where(lambda a, x, i, y, j: i * n + j == y, first, vertex),
-        binary.first,
-    )
-
-
-def _lightest(A: Matrix, component: Vector) -> tuple[Matrix, Matrix]:
-    """The entries of least value of their row's component, and of their column's."""
-    if A.iso:
-        return A, A
-    least = _least(A, A, component)
-    A = A._where(lambda a, x, y: (a == x) | (a == y), least)
-    return A._where(lambda a, x, y: a == x, least), A._where(lambda a, x, y: a == y, least)
-
-
-def _least(R: Matrix, C: Matrix, component: Vector) -> Vector:
-    """For every vertex the least value in its component's rows of R and columns of C."""
-    most = monoid.min.resolve(R.dtype).identity
-    least = Vector.filled(most, size=R.nrows, dtype=R.dtype, device=R.device)
-    for M in (R, C.T):
-        # l(c) = the least over all entries of c
-        assign(least, reduce_rowwise(M, monoid.min), component, accum=binary.min)
-    return extract(least, component)
-
-
-def _places(A: Matrix) -> Matrix:
-    """The entries of A, of values that rise row by row."""
-    return apply(A.pattern(np.int64), place(), right=A.nrows)
-
-
-@functools.cache
-def place() -> IndexUnaryOp:
-    return IndexUnaryOp.define(lambda x, i, j, n: i * n + j, "place")
+    return spanning_forest(A)

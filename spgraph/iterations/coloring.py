@@ -1,4 +1,6 @@
-"""color_greedily: the least colour that no neighbour before has, vertex by vertex in an order."""
+"""color_greedily, choose_greedily: vertex by vertex in an order, the least colour that no neighbour
+before has, and those of which no neighbour before is chosen.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,16 @@ import numpy as np
 
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array
-from spgraph.operations import apply, assign, ewise_add, ewise_mult, mxv, select
-from spgraph.semirings import binary, bor_second, indexunary, plus_first, unary
+from spgraph.operations import apply, assign, ewise_add, ewise_mult, ewise_union, mxv, select
+from spgraph.semirings import (
+    any_pair,
+    binary,
+    bor_second,
+    indexunary,
+    max_second,
+    plus_first,
+    unary,
+)
 from spgraph.steps import backend
 
 # colours that one word of flags tells apart
@@ -28,11 +38,11 @@ def color_greedily(A: Matrix, weight: Vector, word: Vector) -> Vector:
     >>> color_greedily(A, A.row_degrees(), sg.Vector.from_dense([5, 6, 7])).to_numpy().tolist()
     [1, 0, 1]
     """
-    fused = getattr(backend(A.device), "color_greedily", composed)
+    fused = getattr(backend(A.device), "color_greedily", composed_coloring)
     return fused(A, weight._with_values(_exponents), word)
 
 
-def composed(A: Matrix, power: Vector, word: Vector) -> Vector:
+def composed_coloring(A: Matrix, power: Vector, word: Vector) -> Vector:
     """`color_greedily` made of operations, by falling `power`. A round colours all vertices whose
     neighbours before them are coloured.
 
@@ -79,3 +89,40 @@ def _first_free(D: Matrix, ready: Vector, used: list[Vector], color: Vector) -> 
         number = apply(apply(free, unary.log2), binary.plus, right=COLORS * p + 0.5)
         assign(color, number.astype(color.dtype), mask=free.S)
         left, p = select(lowest, indexunary.valueeq, 0), p + 1
+
+
+def choose_greedily(A: Matrix, word: Vector) -> Vector:
+    """For each vertex whether it is chosen, as one is if no neighbour before it is: a full Vector
+    of A.nrows truth values.
+
+    `A` is a symmetric pattern without loops. The vertices come by falling `word`, a full Vector of
+    unsigned integers on A's device, no two of which are equal.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations.coloring import choose_greedily
+    >>> word = sg.Vector.from_dense([7, 6, 5]).astype("uint64")
+    >>> choose_greedily(sg.generators.grid(1, 3), word).to_numpy().tolist()
+    [True, False, True]
+    """
+    return getattr(backend(A.device), "choose_greedily", composed_choice)(A, word)
+
+
+def composed_choice(A: Matrix, word: Vector) -> Vector:
+    """`choose_greedily` made of operations. A round chooses all vertices that come before all of
+    their neighbours that are left.
+
+    Source: Blelloch, Fineman, Shun, "Greedy sequential maximal independent set and matching are
+    parallel on average" (2012).
+    """
+    left = word  # its entries are the vertices that are left
+    member = Vector.filled(False, size=A.nrows, device=A.device)
+    while left.nvals:
+        # b<l> = A max.second l: the greatest among the neighbours
+        best = mxv(A, left, max_second, mask=left.S)
+        greater = ewise_union(left, best, binary.ge, left=0, right=0)
+        chosen = select(greater, indexunary.valuene, False)
+        assign(member, True, mask=chosen.S)
+        # c<l> or= A any.pair c: they and their neighbours are decided
+        mxv(A, chosen, any_pair, mask=left.S, accum=binary.lor, out=chosen)
+        left = apply(left, unary.identity, mask=~chosen.S)
+    return member

@@ -41,7 +41,6 @@ from spgraph.backends.cpu.products.multiply import (
 )
 from spgraph.backends.cpu.products.products import prepare, pull, push
 from spgraph.backends.cpu.search.search import search
-from spgraph.backends.cpu.structure.coloring import color_greedily
 from spgraph.backends.cpu.structure.extract import extract_matrix
 from spgraph.backends.cpu.structure.kronecker import kronecker
 from spgraph.backends.cpu.structure.orient import orient
@@ -49,4 +48,10 @@ from spgraph.backends.cpu.structure.parse_lines import parse_lines
 from spgraph.backends.cpu.structure.sort_entries import fold_entries, sort_entries
 from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.backends.cpu.structure.triangles import triangles
+from spgraph.backends.cpu.structure.vertex_by_vertex import (
+    choose_greedily,
+    color_greedily,
+    peel,
+    spanning_forest,
+)
 from spgraph.backends.cpu.traversals import traversals

@@ -111,9 +111,9 @@ def strong_components(rows: Rows) -> tuple[int, np.ndarray]:
     return int(count[0]), label
 
 
-def spanning_forest(rows: Rows) -> np.ndarray:
+def spanning_forest(rows: Rows, keep: np.uint64 = EACH) -> np.ndarray:
     """Whether each edge is in the minimum spanning forest. Of equal weights the first edge is
-    preferred; NaN is greater than all numbers. By one thread.
+    preferred; NaN is greater than all numbers. By one thread. `keep` is 0 for one weight of all.
     """
     n, m = rows[0].size - 1, rows[1].size
     kept = np.zeros(m, np.uint8)
@@ -124,7 +124,7 @@ def spanning_forest(rows: Rows) -> np.ndarray:
         jit.module("spanning_forest", "").spanning_forest,
         1,
         *rows,
-        EACH,
+        keep,
         kept,
         heads,
         tails,

@@ -1,4 +1,5 @@
-# The least colour that no neighbour has, vertex by vertex in the order given. No preamble.
+# Vertex by vertex in the order given: the least colour that no neighbour has; whether no neighbour
+# is chosen. No preamble.
 
 
 @kernel
@@ -16,3 +17,17 @@ def color_greedily(thread, threads, sync, indptr, indices, order, taken, color):
         while taken[free] == np.int64(v):
             free += np.uint64(1)
         color[v] = free
+
+
+@kernel
+def choose_greedily(thread, threads, sync, indptr, indices, order, near, chosen):
+    # one thread, the last of the order first; `near`: whether a neighbour is chosen
+    for k in range(np.uint64(order.size)):
+        if k & np.uint64(255) == 0:
+            poll(sync)
+        v = np.uint64(order[np.uint64(order.size) - np.uint64(1) - k])
+        if near[v]:
+            continue
+        chosen[v] = True
+        for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])):
+            near[np.uint64(indices[e])] = True
