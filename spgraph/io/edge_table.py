@@ -14,9 +14,7 @@ from spgraph.containers import Matrix
 from spgraph.containers.annotations import BinaryLike
 from spgraph.containers.storage.numbers import flags
 from spgraph.errors import DimensionMismatch, DomainMismatch, FormatError
-from spgraph.io.coordinates import symmetrised
-from spgraph.io.ids import (
-    Ids,
+from spgraph.io.arrow_columns import (
     column_of,
     encoded,
     first_true,
@@ -24,6 +22,8 @@ from spgraph.io.ids import (
     missing,
     name_column,
 )
+from spgraph.io.coordinates import symmetrised
+from spgraph.io.ids import Ids
 from spgraph.io.source import BROKEN, COMPRESSIONS, Source, is_unnamed, open_compressed
 from spgraph.io.table import is_rounded
 from spgraph.process import lazy_imports
