@@ -225,9 +225,11 @@ def _cuda() -> Any:
 
 
 def ratios(systems: dict[str, Any]) -> dict[str, Any]:
-    """The fastest peer, and each of spgraph's medians divided by its."""
+    """The fastest peer, and each of spgraph's medians divided by its; a peer whose clock says 0 is
+    none.
+    """
     medians = {name: found["median"] for name, found in systems.items() if "median" in found}
-    peers = {name: ms for name, ms in medians.items() if not name.startswith("spgraph")}
+    peers = {name: ms for name, ms in medians.items() if ms and not name.startswith("spgraph")}
     if not peers:
         return {}
     best = min(peers, key=lambda name: peers[name])

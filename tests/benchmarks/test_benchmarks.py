@@ -212,6 +212,8 @@ def test_wrong_answers_are_not_timed() -> None:
     assert len(told["spgraph"]["times"]) == len(told["right"]["times"]) == 3
     assert turns.ratio_to_best_peer(told)["ratio_to_best_peer"] > 0
     assert turns.ratio_to_best_peer({"spgraph": told["spgraph"], "wrong": told["wrong"]}) == {}
+    timed = {"spgraph": {"median": 3.0}, "coarse": {"median": 0.0}, "fine": {"median": 2.0}}
+    assert rows.ratios(timed) == {"best": "fine", "ratios": {"spgraph": 1.5}}
 
 
 def test_first_call_measures_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
