@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -52,7 +53,10 @@ class VectorIndexing:
             return _masked(self, key)
         at: Any = key if is_integer(key) else vector_key(key, self)
         if is_integer(at):
-            return _scalar(operations.extract(self, [from_end(at, self.size, "positions")]))
+            i = from_end(at, self.size, "positions")
+            if self.device == "cpu":
+                return _element(self, i)
+            return _scalar(operations.extract(self, [i]))
         return (_masked if isinstance(at, Mask) else operations.extract)(self, at)
 
     def __contains__(self, item: object) -> bool:
@@ -116,6 +120,8 @@ class MatrixIndexing:
         rows, columns = key
         if is_integer(rows) and is_integer(columns):
             i, j = from_end(rows, self.nrows, "rows"), from_end(columns, self.ncols, "columns")
+            if self.device == "cpu":
+                return _entry(self, i, j)
             return _scalar(operations.extract(operations.extract(self, i, None), [j]))
         return operations.extract(self, rows, columns)
 
@@ -154,6 +160,28 @@ def _masked(u: Any, mask: Mask) -> Any:
     from spgraph.semirings import unary
 
     return operations.apply(u, unary.identity, mask=mask)
+
+
+def _element(v: Vector, i: int) -> Any:
+    """The entry of a Vector of the CPU at a position that it has, None where there is none."""
+    at = i
+    if v._indices is not None:
+        at = bisect_left(v._indices, i)
+        if at == v._indices.size or v._indices[at] != i:
+            return None
+    elif v._bits is not None and not v._bits[i >> 5] >> (i & 31) & 1:
+        return None
+    return v._values[at]
+
+
+def _entry(A: Matrix, i: int, j: int) -> Any:
+    """The entry of a Matrix of the CPU at a position that it has, None where there is none."""
+    start, stop = A._indptr[i : i + 2].tolist()
+    # NumPy's search would convert the ids of the whole Matrix for a position of another type
+    at = bisect_left(A._indices, j, start, stop)
+    if at == stop or A._indices[at] != j:
+        return None
+    return A._values[0 if A.iso else at]
 
 
 def _scalar(v: Vector) -> Any:

@@ -218,3 +218,28 @@ def test_one_key_that_is_no_integer(key: Any) -> None:
             DomainMismatch, match=r"(indices|columns): expected integers \(one, .*got"
         ):
             call()
+
+
+@pytest.mark.parametrize("many", [0, 1, 30, 400])
+def test_every_entry_is_read_by_its_position(many: int, device: str) -> None:
+    """Of every storage, of views, of iso Matrices; from both ends."""
+    random, n = np.random.default_rng(many), 20
+    rows, columns = np.divmod(random.choice(n * n, many, replace=False), n)
+    values = random.integers(1, 99, many).astype(np.int16)
+    for given in (values, np.int16(7)):
+        A = sg.Matrix.from_coo(rows, columns, given, nrows=n, ncols=n).to(device)
+        whole, there = host(A), host(A.pattern())
+        for i, j in np.ndindex(n, n):
+            found = A[i, j], A[i - n, j - n], A.T[j, i], A[i][j], A[i][j - n]
+            if there[i, j]:
+                assert all(x == whole[i, j] and x.dtype == np.int16 for x in found)
+            else:
+                assert found == (None,) * 5
+    S = A.to("cpu").to_scipy()
+    S.indptr, S.indices = S.indptr.astype(np.int64), S.indices.astype(np.int64)
+    B = sg.Matrix.from_scipy(S)
+    assert sum(B[i, j] is not None for i, j in np.ndindex(n, n)) == many
+    sparse = sg.Vector.from_coo([4, 90], [1.5, 2.5], size=200).to(device)
+    assert (sparse.storage, sparse[4], sparse[-110], sparse[5], sparse[199]) == (
+        "sparse", 1.5, 2.5, None, None
+    )  # fmt: skip
