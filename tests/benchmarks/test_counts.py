@@ -383,11 +383,11 @@ def ran(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
         yield asked
 
 
-# of a warm call: launches, arrays that nothing fills, what else is asked; for each graph, of
-# PageRank, whose graphs are alike in this, for one
+# of a warm call, at most: launches, arrays that nothing fills, what else is asked; for each graph,
+# of PageRank, whose graphs are alike in this, for one
 RAN = {
     "pagerank": ((3, 4, 0), (3, 4, 0)),
-    "triangle_count": ((9, 7, 13), (2, 1, 4)),
+    "triangle_count": ((7, 5, 11), (1, 0, 2)),
     "betweenness_centrality": ((4, 10, 5), (1, 2, 2)),
 }
 
@@ -404,7 +404,10 @@ def test_what_a_warm_call_launches_and_asks(algorithm: str, name: str, ran: list
     call(), ran.clear(), call()
     launched = sum(each.startswith("launch ") for each in ran)
     empty = sum(each in ("empty", "empty_like") for each in ran)
-    assert (launched, empty, len(ran) - launched - empty) == RAN[algorithm][GRAPHS.index(name)]
+    counts = (launched, empty, len(ran) - launched - empty)
+    assert launched > 0
+    for count, most in zip(counts, RAN[algorithm][GRAPHS.index(name)], strict=True):
+        assert count <= most, counts
 
 
 # of shortest paths on GPUs in rounds, on smaller graphs: edges read, rounds, bytes, collectives
