@@ -127,9 +127,9 @@ def picture_target(path: Path | None) -> Target | None:
     """What --plot says; tells before the work, not after it, that there is nothing to draw with."""
     if path is None:
         return None
-    from spgraph import plot
+    from spgraph.plot.style import require_matplotlib
 
-    plot.require_matplotlib()
+    require_matplotlib()
     return target(path, ".png")
 
 

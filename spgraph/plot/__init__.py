@@ -6,14 +6,12 @@ from spgraph.plot.draw import draw
 from spgraph.plot.frontier_profile import frontier_profile
 from spgraph.plot.scaling import scaling
 from spgraph.plot.spy import spy
-from spgraph.plot.style import require_matplotlib
 
 __all__ = [
     "degree_distribution",
     "distance_histogram",
     "draw",
     "frontier_profile",
-    "require_matplotlib",
     "scaling",
     "spy",
 ]
