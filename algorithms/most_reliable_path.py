@@ -65,7 +65,7 @@ def most_reliable_path(
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [0.5, 0.1, 0.5], nrows=3, ncols=3)
-    >>> reliability, parent = sg.algorithms.most_reliable_path(A, 0)
+    >>> reliability, parent = sg.most_reliable_path(A, 0)
     >>> reliability.to_numpy().tolist(), parent.to_numpy().tolist()
     ([1.0, 0.5, 0.25], [0, 0, 1])
     """

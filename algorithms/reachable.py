@@ -26,7 +26,7 @@ def reachable(A: MatrixLike, sources: Vertices) -> Vector:
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 3], [1, 2, 2], nrows=4, ncols=4)
-    >>> sg.algorithms.reachable(A, [0]).to_coo()[0].tolist()
+    >>> sg.reachable(A, [0]).to_coo()[0].tolist()
     [0, 1, 2]
     """
     A = square("reachable", A)

@@ -60,7 +60,7 @@ def widest_path(
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [7.0, 2.0, 5.0], nrows=3, ncols=3)
-    >>> width, parent = sg.algorithms.widest_path(A, 0)
+    >>> width, parent = sg.widest_path(A, 0)
     >>> width.to_numpy().tolist(), parent.to_numpy().tolist()
     ([inf, 7.0, 5.0], [0, 0, 1])
     """
