@@ -17,7 +17,8 @@ def clustering(A: MatrixLike) -> Vector:
 
     `A` is as in `triangle_count`, an undirected graph: of a directed matrix edges count whichever
     way they point, once (NetworkX has a coefficient of its own for directed graphs); loops do not.
-    DimensionMismatch for an A that is not square.
+
+    Raises DimensionMismatch for an A that is not square.
 
     Source: Watts and Strogatz, "Collective dynamics of small-world networks" (1998).
 

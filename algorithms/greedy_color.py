@@ -15,7 +15,6 @@ def greedy_color(A: MatrixLike, *, seed: int | None = None) -> Vector:
     `A` is as in `triangle_count`, an undirected graph: of a directed matrix both ends of an edge
     are neighbours, whichever way it points; values are not looked at, loops are no edges. `seed`,
     an integer >= 0, gives the same colours on every device; None draws others at every call.
-    DimensionMismatch for an A that is not square.
 
     Parameters:
         seed: an integer >= 0 that fixes all random choices; None: others at every call.
@@ -26,6 +25,8 @@ def greedy_color(A: MatrixLike, *, seed: int | None = None) -> Vector:
     all vertices whose neighbours before them are coloured. There are as many rounds as the longest
     chain of such neighbours has vertices: a few dozen where degrees are small, some hundred on
     dense power-law graphs, n in a complete graph.
+
+    Raises DimensionMismatch for an A that is not square.
 
     Source: Jones and Plassmann, "A parallel graph coloring heuristic" (1993); the order:
     Hasenplaugh, Kaler, Schardl, Leiserson, "Ordering heuristics for parallel graph coloring"

@@ -12,16 +12,20 @@ from .triangle_count import undirected
 
 
 def k_truss(A: MatrixLike, k: int) -> Matrix:
-    """The k-truss: the largest subgraph in which every edge is in at least k - 2 triangles of the
-    subgraph. A symmetric Matrix of A's shape and device: each edge both ways, with the number of
-    its triangles as an int64.
+    """The k-truss, the largest subgraph whose edges are each in k - 2 or more of its triangles: a
+    symmetric Matrix of A's shape and device.
+
+    Each edge stands both ways, with the number of its triangles in the subgraph as an int64.
+
+    Parameters:
+        k: an integer of at least 3, since all edges are in the 2-truss.
 
     `A` is as in `triangle_count`, an undirected graph: of a directed matrix edges count whichever
-    way they point, once; values are not looked at, loops are no edges. `k` is an integer of at
-    least 3, since all edges are in the 2-truss. ValueError for a smaller k, DomainMismatch for one
-    that is no integer, DimensionMismatch for an A that is not square.
+    way they point, once; values are not looked at, loops are no edges. Each round removes all edges
+    that are in too few triangles, and counts those of the others anew.
 
-    Each round removes all edges that are in too few triangles, and counts those of the others anew.
+    Raises ValueError for a smaller k, DomainMismatch for one that is no integer, DimensionMismatch
+    for an A that is not square.
 
     Source: Cohen, "Trusses: cohesive subgraphs for social network analysis" (2008); as a masked
     product: Davis, "Graph algorithms via SuiteSparse:GraphBLAS: triangle counting and K-truss"

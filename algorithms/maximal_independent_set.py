@@ -15,13 +15,15 @@ def maximal_independent_set(A: MatrixLike, *, seed: int | None = None) -> Vector
     `A` is as in `triangle_count`, an undirected graph: of a directed matrix both ends of an edge
     are neighbours, whichever way it points; values are not looked at, loops are no edges. `seed`,
     an integer >= 0, gives the same set on every device; None draws another one at every
-    call. DimensionMismatch for an A that is not square.
+    call.
 
     Parameters:
         seed: an integer >= 0 that fixes all random choices; None: others at every call.
 
     The vertices are in a random order, the same one in all rounds: the set is the one that taking
     each vertex in turn would give. The expected number of rounds grows with the logarithm of n.
+
+    Raises DimensionMismatch for an A that is not square.
 
     Source: Luby, "A simple parallel algorithm for the maximal independent set problem" (1986); the
     order drawn only once: Blelloch, Fineman, Shun, "Greedy sequential maximal independent set and

@@ -16,10 +16,11 @@ def minimum_spanning_tree(A: MatrixLike) -> Matrix:
     any one vertex to all others. Where A[i, j] and A[j, i] are both there, the lesser counts. Of
     entries of equal weight the first by (i, j) is preferred, so that the tree is the same on every
     device. An entry of value 0 is an edge of weight 0 (scipy.sparse.csgraph.minimum_spanning_tree
-    leaves it out); loops are no edges. DimensionMismatch for an A that is not square, ValueError
-    for NaN.
+    leaves it out); loops are no edges.
 
     Every round at least halves the number of components: each joins its nearest one.
+
+    Raises DimensionMismatch for an A that is not square, ValueError for NaN.
 
     Source: Boruvka, "O jistem problemu minimalnim" (1926).
 

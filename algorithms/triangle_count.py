@@ -15,8 +15,9 @@ def triangle_count(A: MatrixLike) -> int:
     `A` is a square Matrix or what `Matrix` can be made from, and means an undirected graph: i and j
     have an edge where A[i, j] or A[j, i] is there, one edge where both are. Of a directed matrix
     that is the graph without the directions, so that a directed cycle of three vertices is a
-    triangle. Values are not looked at; loops are no edges. DimensionMismatch for an A that is not
-    square.
+    triangle. Values are not looked at; loops are no edges.
+
+    Raises DimensionMismatch for an A that is not square.
 
     Source: Azad, Buluc, Gilbert, "Parallel triangle counting and enumeration using matrix algebra"
     (2015); the order by degree: Chiba and Nishizeki, "Arboricity and subgraph listing algorithms"

@@ -152,8 +152,6 @@ def uniform_random(
 
     As in `kronecker`, duplicate edges are stored once, self-loops are dropped unless `self_loops`,
     `symmetric` stores each edge in both directions, and the graph is the same on every device.
-    Raises ValueError for n outside of 0..2**31 - 1, an edge factor that is negative or not finite,
-    a seed outside of 0..2**64 - 1.
 
     Parameters:
         n: the number of vertices.
@@ -162,6 +160,9 @@ def uniform_random(
         symmetric: store each edge in both directions.
         self_loops: keep edges from a vertex to itself.
         device: where the graph is made: "cpu", "cuda" or "cuda:N".
+
+    Raises ValueError for n outside of 0..2**31 - 1, an edge factor that is negative or not finite,
+    a seed outside of 0..2**64 - 1.
 
     Source: Erdos, Renyi, "On random graphs", 1959: the model G(n, m), here with replacement.
 
@@ -184,9 +185,7 @@ def grid(
 
     The vertex in row r and column c has the id r * columns + c. `remove` is the probability with
     which each undirected edge is omitted, independently of the others; with 0.1 to 0.4 the graph
-    resembles a road network. The graph is the same on every device. Raises ValueError for negative
-    extents, more than 2**31 - 1 vertices, `remove` outside of [0, 1), a seed outside of
-    0..2**64 - 1.
+    resembles a road network. The graph is the same on every device.
 
     Parameters:
         rows: the number of rows.
@@ -194,6 +193,9 @@ def grid(
         remove: the share of edges to leave out.
         seed: which random graph.
         device: where the graph is made: "cpu", "cuda" or "cuda:N".
+
+    Raises ValueError for negative extents, more than 2**31 - 1 vertices, `remove` outside of
+    [0, 1), a seed outside of 0..2**64 - 1.
 
     >>> import spgraph as sg
     >>> sg.generators.grid(2, 3).to_coo()[1].tolist()
@@ -234,13 +236,15 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
     """A graph of n points, uniform in the unit square, with an edge between any two at a distance
     of at most `radius`: an iso, symmetric pattern Matrix on the CPU.
 
-    Raises ValueError for n outside of 0..2**31 - 1, a radius that is negative or not finite, a seed
-    outside of 0..2**64 - 1.
+    Ids tell nothing of where points lie, and no edge has a weight.
 
     Parameters:
         n: the number of points.
         radius: points at most this far apart are joined.
         seed: which random graph.
+
+    Raises ValueError for n outside of 0..2**31 - 1, a radius that is negative or not finite, a seed
+    outside of 0..2**64 - 1.
 
     Source: Gilbert, "Random plane networks", 1961.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -111,6 +112,7 @@ def test_every_help_has_examples_that_run(
     code, text, _ = run(*path, "--help")
     assert code == 0
     assert "None:" not in text and "max_iter" not in text  # words of Python
+    assert not re.search(r"\w(Error|Mismatch)\b", text)
     begin = text.index("Example:")
     lines = [line.strip() for line in text[begin:].splitlines() if line.startswith("    ")]
     lines = [line for line in lines if line.startswith(("spgraph ", "printf "))]
