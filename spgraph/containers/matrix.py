@@ -33,7 +33,13 @@ from spgraph.containers.storage.arrays import (
     read_only,
     writable,
 )
-from spgraph.containers.storage.values import MatrixValues, converted, each_entry, value_dtype
+from spgraph.containers.storage.values import (
+    MatrixValues,
+    converted,
+    each_entry,
+    same_numbers,
+    value_dtype,
+)
 
 if TYPE_CHECKING:
     from spgraph.containers.argument import MatrixLike
@@ -275,8 +281,8 @@ class Matrix(
     # --- what is derived once and kept ------------------------------------------------------------
 
     def is_symmetric(self) -> bool:
-        """Whether A equals its transpose, entries and values; tested once (by making the
-        transpose), then known.
+        """Whether A equals its transpose, entries and values, where 0.0 and -0.0 are two; tested
+        once (by making the transpose), then known.
 
         >>> import spgraph as sg
         >>> sg.Matrix.from_coo([0, 1], [1, 0]).is_symmetric()
@@ -287,7 +293,7 @@ class Matrix(
             with on_device(self.device):
                 same = bool((self._indptr == T._indptr).all())
                 same = same and bool((self._indices == T._indices).all())
-                same = same and (self.iso or bool((self._values == T._values).all()))
+                same = same and (self.iso or bool(same_numbers(self._values, T._values).all()))
             self._decide(T, same)
         return bool(self.symmetric)
 

@@ -84,7 +84,7 @@ def _words(numbers: np.ndarray, salt: np.uint64) -> np.ndarray:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """A new array of 64-bit words, equal for equal values."""
+    """A new array of 64-bit words, equal for equal values; 0.0 and -0.0 are two."""
     if values.dtype.kind == "f":
-        return (values.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 equals 0.0
+        return values.astype(np.float64).view(np.uint64)
     return values.astype(np.uint64)

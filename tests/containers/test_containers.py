@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -172,3 +173,19 @@ def test_no_method_gives_a_kept_array_that_can_be_written() -> None:
         if isinstance(first, np.ndarray) and np.shares_memory(first, second):
             assert not first.flags.writeable, name
     assert not hasattr(A, "nonempty_rows")
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("shards", [None, 2])
+def test_zeros_of_either_sign_make_a_matrix_asymmetric(
+    kind: str, shards: int | None, device: str
+) -> None:
+    """Its transpose is another one: 1 / x tells them apart."""
+    A = Matrix.from_coo([0, 1, 2], [1, 0, 2], np.array([0.0, -0.0, 1.0], kind)).to(device)
+    if shards is not None:
+        A = A.distribute(shards, devices=[device] * shards)
+    assert not A.is_symmetric()
+    signs = [math.copysign(1, value) for _, _, value in (A.T.gather() if shards else A.T)]
+    assert signs == [-1, 1, 1]
+    same = Matrix.from_coo([0, 1], [1, 0], np.array([-0.0, -0.0], kind)).to(device)
+    assert same.is_symmetric()

@@ -366,6 +366,13 @@ def test_one_entry_or_one_value_makes_the_difference(tmp_path: Path) -> None:
     assert claiming(tmp_path / "g.npz", zeros, 1).symmetric is True
 
 
+def test_zeros_of_either_sign_do_not_confirm_symmetry(tmp_path: Path) -> None:
+    A = Matrix.from_coo([0, 1], [1, 0], [0.0, -0.0])
+    assert claiming(tmp_path / "g.npz", A, 1).symmetric is None
+    B = Matrix.from_coo([0, 1], [1, 0], [-0.0, -0.0])
+    assert claiming(tmp_path / "g.npz", B, 1).symmetric is True
+
+
 def test_a_directed_cycle_that_claims_to_be_undirected(tmp_path: Path) -> None:
     """Degrees and sums of ids are the same in both directions; the graph is not."""
     for n in (3, 1000):

@@ -326,6 +326,16 @@ def extent_of(values: Array, few: int = FEW) -> tuple[float, float]:
         return values.min().item(), values.max().item()
 
 
+def same_numbers(x: Array, y: Array) -> Array:
+    """Where two arrays of one type hold the same numbers: 0.0 and -0.0 are two, as 1 / x tells them
+    apart, and NaN differs from itself.
+    """
+    same = x == y
+    if x.dtype.kind == "f":
+        same &= x.view(f"i{x.dtype.itemsize}") == y.view(f"i{y.dtype.itemsize}")
+    return same
+
+
 def converted(values: Array, dtype: np.dtype) -> Array:
     """A copy of `values` in another type, as NumPy's astype makes it."""
     if values.dtype == dtype:

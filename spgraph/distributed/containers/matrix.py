@@ -13,7 +13,7 @@ from spgraph.containers.annotations import Casting, Device, DType, Scalar
 from spgraph.containers.methods import display
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, on_device
 from spgraph.containers.storage.numbers import flags
-from spgraph.containers.storage.values import check_casting, check_sides
+from spgraph.containers.storage.values import check_casting, check_sides, same_numbers
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.report import Report, border
@@ -158,7 +158,7 @@ class DistributedMatrix(Matrix):
         if self.symmetric is None:
             T = self.T
             # as in a plain Matrix, NaN differs from itself
-            self._decide(T, self._matches(T, False, lambda xp, x, y: x == y))
+            self._decide(T, self._matches(T, False, lambda xp, x, y: same_numbers(x, y)))
         return bool(self.symmetric)
 
     def row_degrees(self) -> DistributedVector:
