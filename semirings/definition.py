@@ -44,11 +44,12 @@ def _is_text_of(tree: ast.Module, code: CodeType) -> bool:
     # notebooks may await outside of functions, and compile each statement of a cell by itself
     flags = code.co_flags & future | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     first = code.co_firstlineno
+    columns = any(column is not None for _, _, column, _ in code.co_positions())
     parts = [node for node in tree.body if _line(node) <= first <= (node.end_lineno or 0)]
     try:
         for each in (tree, *(ast.Module([part], []) for part in parts)):
             made = compile(each, code.co_filename, "exec", flags, dont_inherit=True)
-            if any(_steps(inner) == _steps(code) for inner in _codes(made)):
+            if any(_steps(inner, columns) == _steps(code, columns) for inner in _codes(made)):
                 return True
     except SyntaxError:
         pass
@@ -63,10 +64,13 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(part)
 
 
-def _steps(code: CodeType) -> tuple[object, ...]:
-    """What code does, and where. Constants as text: 0.0 == -0.0 and 1 == True."""
+def _steps(code: CodeType, columns: bool) -> tuple[object, ...]:
+    """What code does, and where. Constants as text: 0.0 == -0.0 and 1 == True. Without `columns`
+    the lines alone: a file may have been compiled with -X no_debug_ranges in another process.
+    """
     constants = repr([part for part in code.co_consts if not isinstance(part, CodeType)])
-    return [*code.co_positions()], code.co_code, code.co_names, code.co_varnames, constants
+    places = [place if columns else place[:1] for place in code.co_positions()]
+    return places, code.co_code, code.co_names, code.co_varnames, constants
 
 
 def _fits(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import linecache
 import math
 import pickle
 import runpy
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -292,6 +295,22 @@ def test_refused_where_the_file_was_edited_since_its_import(
         BinaryOp.define(f)
     path.write_text(around.format(before), encoding="utf-8")
     assert BinaryOp.define(f) == defined
+
+
+def test_a_file_that_was_compiled_without_columns(tmp_path: Path) -> None:
+    path = tmp_path / "operators_compiled_elsewhere.py"
+    path.write_text("def f(x, y):\n    return x + 2 * y\n", encoding="utf-8")
+    compiler = [sys.executable, "-X", "no_debug_ranges", "-m", "py_compile", str(path)]
+    subprocess.run(compiler, check=True)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert all(column is None for *_, column in module.f.__code__.co_positions())
+    assert BinaryOp.define(module.f).resolve("int64", "int64").result == np.int64
+    path.write_text("def f(x, y):\n    return x + 30 * y\n", encoding="utf-8")
+    with pytest.raises(DomainMismatch, match="has changed since it was read"):
+        BinaryOp.define(module.f)
 
 
 def test_a_cell_of_a_notebook_is_compiled_statement_by_statement() -> None:
