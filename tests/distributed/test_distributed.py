@@ -153,7 +153,10 @@ def test_containers_that_divide_their_rows_differently() -> None:
 def test_what_a_placement_refuses() -> None:
     A = cases.graph()
     G, H = A.distribute(2), A.distribute(2)
-    with pytest.raises(errors.BackendMismatch, match=r"B is on 2 shards on cpu, A on"):
+    with pytest.raises(
+        errors.BackendMismatch,
+        match=r"B is on 2 shards on cpu, which divide it in another way, A on",
+    ):
         sg.mxm(G, H)
     cases.same(G @ H.to(G.device), A @ A)
     with pytest.raises(errors.BackendMismatch, match="move one with"):
