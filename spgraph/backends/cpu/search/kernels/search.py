@@ -4,12 +4,10 @@
 # the first that is shared: the first launch is of one thread, and leaves the rest to the second.
 # Where a search goes on for long by one thread, it may be left to search_marked.py.
 #
-# A vertex is settled in one level, by all edges that reach it from the frontier of that level:
-# `visited` changes only between shared levels. Push reads the queue of the frontier, pull the
-# in-edges of the unvisited vertices; push makes queues, pull bitmaps, and each is converted to the
-# other when the direction changes. Threads that push agree on who has found a vertex by its value
-# or level, of which a cache line has 16 or fewer. By a bitmap, of which nearly every vertex takes a
-# line from another thread, a level took two threads up to twice as long as one.
+# A vertex is settled in one level, by all edges that reach it from the frontier of that level: the
+# vertices that a shared level finds are marked in the bitmap `fresh`, and `visited` changes only
+# between levels. Push reads the queue of the frontier, pull the in-edges of the unvisited vertices;
+# push makes queues, pull bitmaps, and each is converted to the other when the direction changes.
 #
 # Named tuples would cost a call 2 us as arguments: the kernel makes them. Preamble: VALUES (False:
 # levels only), FIRST (the first product decides), LEAST_ID (values are the least ids of parents),
@@ -33,6 +31,14 @@ Out = namedtuple("Out", "level value visited")
 WORDS = 32
 # found vertices that a thread buffers before it appends them to the queue
 STAGE = 256
+
+
+@inner
+def claim(bits, v):
+    """Set bit v; True for the one thread that finds it clear."""
+    w = np.int64(v >> np.uint64(5))
+    bit = np.uint32(np.uint32(1) << np.uint32(v & np.uint64(31)))
+    return bits[w] & bit == 0 and atomic_or(bits, w, bit) & bit == 0
 
 
 @inner
@@ -64,7 +70,7 @@ def begin(graph, out, sources, source_values, findable, queue, state):
         out.level[v] = 0
         if VALUES:
             out.value[v] = source_values[i]
-        out.visited[v >> np.uint64(5)] |= np.uint32(1) << np.uint32(v & np.uint64(31))
+        claim(out.visited, v)
         edges += degree_of(indptr, v)
         if has_bit(graph.nonempty, v):
             covered += 1
@@ -85,19 +91,10 @@ def clear(bits, first_word, last_word):
 
 
 @inner
-def to_bitmap(queue, count, bits, first_word, last_word):
-    """Set the bits of those vertices of a queue that lie in this thread's words, without atomics. A
-    branch would be mispredicted: other vertices set no bit of the first word.
-    """
-    if first_word == last_word:
-        return
-    begin, size = np.uint64(first_word), np.uint64(last_word - first_word)
-    for i in range(np.uint64(count)):
-        v = np.uint64(queue[i])
-        w = (v >> np.uint64(5)) - begin  # of words before the first a great number
-        mine = w < size
-        bit = np.uint32(mine) << np.uint32(v & np.uint64(31))
-        bits[begin + (w if mine else np.uint64(0))] |= bit
+def to_bitmap(thread, threads, queue, count, bits):
+    """Set the bits of the vertices of a queue."""
+    for i in range(count * thread // threads, count * (thread + 1) // threads):
+        claim(bits, np.uint64(queue[i]))
 
 
 @inner
@@ -123,18 +120,20 @@ def to_queue(thread, threads, sync, frontier, fresh, queue, stage, state):
 
 
 @inner
-def fill(array, visited, first_word, last_word, nothing):
-    """Once per search: what threads combine or agree by starts from `nothing`."""
-    for v in range(np.uint64(first_word * 32), np.uint64(min(last_word * 32, array.size))):
+def fill(value, visited, first_word, last_word):
+    """Once per search: values that several threads combine start from the identity."""
+    for v in range(np.uint64(first_word * 32), np.uint64(min(last_word * 32, value.size))):
         if not has_bit(visited, v):
-            array[v] = nothing
+            value[v] = IDENTITY
 
 
 @inner
-def join(visited, fresh, first_word, last_word):
-    """The vertices found in a level are visited from now on."""
+def join(visited, fresh, first_word, last_word, keep):
+    """The vertices found in a level are visited from now on; `fresh` is kept or cleared."""
     for w in range(np.uint64(first_word), np.uint64(last_word)):
         visited[w] |= fresh[w]
+        if not keep:
+            fresh[w] = 0
 
 
 @inner
@@ -145,11 +144,8 @@ def share_level(
     """This thread's part of a level; the counts of what all threads find are in `state`."""
     words = out.visited.size
     first_word, last_word = words * thread // threads, words * (thread + 1) // threads
-    if not pull and state[FILLED] == 0:
-        if VALUES and TERMINAL != 1:
-            fill(out.value, out.visited, first_word, last_word, IDENTITY)
-        if not LEAST_ID:
-            fill(out.level, out.visited, first_word, last_word, NOT_FOUND)
+    if VALUES and TERMINAL != 1 and not pull and state[FILLED] == 0:
+        fill(out.value, out.visited, first_word, last_word)
     if thread == 0:
         state[COUNT], state[EDGES], state[PROBES] = 0, 0, 0
         state[TICKET], state[SKIPPED] = 0, 0
@@ -160,7 +156,6 @@ def share_level(
             *(graph.nonempty, out.level, out.value, out.visited, depth, frontier, fresh, state),
         )
         barrier(sync, threads)
-        join(out.visited, fresh, first_word, last_word)
     else:
         if thread == 0:
             state[FILLED] = 1
@@ -168,12 +163,12 @@ def share_level(
             push_shared(
                 *(thread, threads, sync, heavy, graph.indptr, graph.indices, graph.values),
                 *(out.level, out.value, out.visited, depth, queue, count, fresh_queue),
-                *(stages[thread], state),
+                *(fresh, stages[thread], state),
             )
             barrier(sync, threads)
             if state[SKIPPED] == 0:
                 break
-        to_bitmap(fresh_queue, state[COUNT], out.visited, first_word, last_word)
+    join(out.visited, fresh, first_word, last_word, pull)
 
 
 @inner
@@ -233,8 +228,7 @@ def search(
             return
         barrier(sync, threads)  # all threads have read the counters
         if pull and queued:
-            words = visited.size * thread // threads, visited.size * (thread + 1) // threads
-            to_bitmap(queue, count, fresh, *words)  # which is clear
+            to_bitmap(thread, threads, queue, count, fresh)  # which is clear
             frontier, fresh = fresh, frontier
         elif not pull and not queued:
             to_queue(thread, threads, sync, frontier, fresh, queue, stages[thread], state)

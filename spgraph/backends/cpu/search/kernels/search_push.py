@@ -2,8 +2,6 @@
 
 # distance, in vertices of the queue, at which rows are prefetched
 AHEAD = 6
-# the level of a vertex that a shared push may find
-NOT_FOUND = -1
 
 
 @inner
@@ -88,33 +86,9 @@ def hand_on(stage, held, queue, state):
 
 
 @inner
-def find(level, value, v, z, depth):
-    """Note that an edge of this level leads to v and, with values, brings z; True for the one
-    thread that does so first.
-    """
-    first = False
-    if VALUES and TERMINAL != 1:
-        # value[v] = add(value[v], z), which other threads may do at the same time
-        while True:
-            old = value[v]
-            new = add(old, z)
-            if new == old:
-                break
-            if compare_exchange(value, np.int64(v), old, new):
-                first = old == IDENTITY
-                break
-    if LEAST_ID:  # none is the identity
-        if first:
-            level[v] = depth
-        return first
-    nothing, now = level.dtype.type(NOT_FOUND), level.dtype.type(depth)
-    return level[v] == nothing and compare_exchange(level, np.int64(v), nothing, now)
-
-
-@inner
 def push_shared(
     thread, threads, sync, heavy, indptr, indices, values, level, value, visited, depth, queue,
-    count, fresh_queue, stage, state
+    count, fresh_queue, fresh, stage, state
 ):  # fmt: skip
     """This thread's part of a level: some vertices of the queue or, if `heavy`, a share of the
     edges of every heavy vertex.
@@ -148,11 +122,19 @@ def push_shared(
                 v = np.uint64(indices[e])
                 if has_bit(visited, v):
                     continue
-                z = product(value, values, u, v, e) if VALUES else value[0]
-                if not find(level, value, v, z, depth):
+                if VALUES and TERMINAL != 1:
+                    # value[v] = add(value[v], z), which other threads may do at the same time
+                    z = product(value, values, u, v, e)
+                    while True:
+                        old = value[v]
+                        new = add(old, z)
+                        if new == old or compare_exchange(value, np.int64(v), old, new):
+                            break
+                if not claim(fresh, v):
                     continue
                 if VALUES and TERMINAL == 1:
-                    value[v] = z
+                    value[v] = product(value, values, u, v, e)
+                level[v] = depth
                 edges += degree_of(indptr, v)
                 stage[held] = v
                 held += 1
