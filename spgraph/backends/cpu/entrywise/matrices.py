@@ -27,6 +27,7 @@ from spgraph.backends.cpu.entrywise.rows import (
 from spgraph.backends.cpu.runtime import jit, memory
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import Scalar
+from spgraph.containers.storage.values import same_numbers
 from spgraph.semirings import Function
 
 NO_VALUES = np.empty(0, bool)
@@ -121,7 +122,7 @@ def _union(
     iso, one = False, np.empty(0, dtype)
     if A.iso and B.iso and steady:
         three = _alone_and_both(A, B, dtype, text, alpha, beta)
-        iso, one = bool((three == three[0]).all()), three[:1].copy()
+        iso, one = bool(same_numbers(three, three[:1]).all()), three[:1].copy()
     parts = divided((A._indptr, B._indptr))
     common = _common(A, B, parts, A.nvals + B.nvals)
     indptr = as_pointer(A._indptr + B._indptr.astype(common.dtype, copy=False) - common)

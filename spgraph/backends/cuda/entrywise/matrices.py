@@ -7,6 +7,7 @@ tell entries apart. Its offsets and columns are of the smallest types that hold 
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,7 @@ def ewise_matrix(
     if A.iso and B.iso and not op.positional:
         values = xp.empty(3, op.result)
         jit.launch(kernel("ewise_values", most), 1, A._values, B._values, x, y, values)
-        alone = union and A.nvals > both, union and B.nvals > both
-        single = _single(values, both > 0, *alone) if union else values[:1]
+        single = _single(values, True, True, True) if union else values[:1]
     z_indptr, z_indices = empty_pattern(xp, *A.shape, nvals)
     z = xp.empty(nvals, op.result) if single is None else single
     jit.sweep(
@@ -169,11 +169,7 @@ def write_matrix(
         )
         kept, nvals = kept.counted()
     single = None
-    if out.nvals == 0 and t.iso:
-        single = t._values.astype(out.dtype)
-    elif t.nvals == 0 and out.iso:
-        single = out._values.copy()
-    elif out.iso and t.iso:
+    if out.iso and t.iso:
         values = xp.empty(3, out.dtype)
         jit.launch(kernel("write_values", both), 1, out._values, t._values, values)
         single = _single(values, accum is not None or not replace, True, True)
@@ -201,8 +197,10 @@ def _write_types(out: Matrix, t: Matrix, M: Matrix, accum: Function | None) -> s
 
 
 def _single(values: Array, *used: bool) -> Array | None:
-    """Those of a few values that are used, as one, where they are all equal: one read back."""
-    host = values.tolist()
+    """Those of a few values that are used, as one, where they are all equal (0.0 and -0.0 are two):
+    one read back. Which are used may not depend on the entries: all shards have one value or none.
+    """
+    host = [(value, math.copysign(1, value)) for value in values.tolist()]
     those = [k for k, use in enumerate(used) if use]
     first = those[0] if those else 0
     return values[first : first + 1] if all(host[k] == host[first] for k in those) else None
