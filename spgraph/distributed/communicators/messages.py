@@ -42,21 +42,32 @@ yield_processor = getattr(os, "sched_yield", lambda: time.sleep(0))
 INTERRUPTED = 130  # the exit status of a process that Ctrl-C has ended
 
 
-def complete(comm: MPI.Comm, request: MPI.Request, what: str, timeout: float | None) -> None:
-    """Wait for a collective call of `comm`, which Ctrl-C interrupts. After `timeout` seconds
-    CommunicationError; then this process ends the others at the end of its program.
+# of collective calls that were given up: MPI writes into these when the others come after all
+_given_up: list[tuple[MPI.Request, object]] = []
+
+
+def complete(
+    comm: MPI.Comm, request: MPI.Request, into: object, what: str, timeout: float | None
+) -> None:
+    """Wait for a collective call of `comm`, which Ctrl-C interrupts and whose result comes `into`
+    something. After `timeout` seconds CommunicationError; then this process ends the others at the
+    end of its program.
     """
     who = f"MPI: process {comm.Get_rank()} of {comm.Get_size()}"
     timeouts, started = Timeouts(who, timeout), time.monotonic()
-    while not request.Test():
-        seconds = time.monotonic() - started
-        if (reason := timeouts.poll(seconds, 1, what, lambda: None)) is not None:
-            atexit.register(end_all, comm, f"has left, {reason}")
-            raise CommunicationError(f"{who}: {what}: {reason}")
-        if seconds < YIELDING:
-            yield_processor()
-        else:
-            time.sleep(PAUSE)
+    try:
+        while not request.Test():
+            seconds = time.monotonic() - started
+            if (reason := timeouts.poll(seconds, 1, what, lambda: None)) is not None:
+                atexit.register(end_all, comm, f"has left, {reason}")
+                raise CommunicationError(f"{who}: {what}: {reason}")
+            if seconds < YIELDING:
+                yield_processor()
+            else:
+                time.sleep(PAUSE)
+    except BaseException:
+        _given_up.append((request, into))
+        raise
 
 
 def end_all(comm: MPI.Comm, why: str, status: int = LOST_PEER) -> None:

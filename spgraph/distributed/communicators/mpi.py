@@ -73,7 +73,7 @@ class MpiCommunicator(Communicator):
         super().__init__(num_shards, local, ["cpu"] * each)
         # a duplicate, so that messages of the caller's program are not received here
         own, request = comm.Idup()
-        complete(comm, request, "the beginning", timeout)
+        complete(comm, request, own, "the beginning", timeout)
         self._messages = Messages(mpi, own, timeout)
         self._closed = False
 

@@ -396,5 +396,5 @@ class TcpStore:
 def _from_all(comm: Any, own: bytes, timeout: float) -> list[bytes]:
     """What each process of an mpi4py communicator gives, at most WORDS bytes without a zero."""
     sent, received = own.ljust(WORDS, b"\0"), bytearray(WORDS * comm.Get_size())
-    complete(comm, comm.Iallgather(sent, received), "TcpStore.over_mpi", timeout)
+    complete(comm, comm.Iallgather(sent, received), received, "TcpStore.over_mpi", timeout)
     return [bytes(received[k : k + WORDS]).rstrip(b"\0") for k in range(0, len(received), WORDS)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +42,39 @@ def test_who_waits_for_long_sleeps(seconds: float, monkeypatch: pytest.MonkeyPat
     else:
         assert set(pauses) == {messages.PAUSE}
         assert sum(pauses) == pytest.approx(seconds - messages.YIELDING, abs=0.01)
+
+
+@pytest.mark.parametrize("error", [CommunicationError, KeyboardInterrupt])
+def test_a_call_that_is_given_up_keeps_what_mpi_writes(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MPI ends the call when the others come, however late that is."""
+
+    class Request:
+        def Test(self) -> bool:
+            if error is KeyboardInterrupt:
+                raise error
+            return False
+
+    class Result:
+        pass
+
+    ended: list[int] = []
+    comm: Any = SimpleNamespace(Get_rank=lambda: 0, Get_size=lambda: 2, Abort=ended.append)
+    at_exit: list[Any] = []
+    monkeypatch.setattr(messages, "_given_up", [])
+    monkeypatch.setattr(messages.atexit, "register", lambda *given: at_exit.append(given))
+    request: Any = Request()
+    into = Result()
+    kept = weakref.ref(request), weakref.ref(into)
+    with pytest.raises(error):
+        messages.complete(comm, request, into, "the beginning", 0.001)
+    del request, into
+    gc.collect()
+    assert all(each() is not None for each in kept)
+    for function, *given in at_exit:
+        function(*given)
+    assert ended == ([messages.LOST_PEER] if error is CommunicationError else [])
 
 
 def test_kernels_that_end_without_their_counts_are_an_error() -> None:
