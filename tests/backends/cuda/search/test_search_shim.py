@@ -516,7 +516,8 @@ def test_without_leading_neighbours(name: str, monkeypatch: pytest.MonkeyPatch) 
     """The switch of `python -m benchmarks seeds --ablate`: the same levels, other edges looked at.
     What was kept before is kept again.
     """
-    A = EXCHANGES["one device"].place(graph(name, "levels").A)
+    # other tests share the graph, with which neighbours are kept
+    A = EXCHANGES["one device"].place(graph(name, "levels").A.dup())
 
     def found() -> tuple[list[int], list[int]]:
         made = sg.bfs(A, 0, parents=False, direction="pull", trace=True)
