@@ -61,4 +61,4 @@ def tree_path(name: str, parent: Vector | None, v: Position) -> list[int]:
             f"{name}.path_to: expected a result of parents=True, got one of parents=False"
         )
     v = _in_range(f"{name}.path_to: v", "v", v, parent.size)
-    return path_from_root(parent, v)
+    return path_from_root(f"{name}.path_to", parent, v)

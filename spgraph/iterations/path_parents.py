@@ -112,9 +112,9 @@ def path_tree(A: Matrix, x: Vector, semiring: Semiring, source: int) -> Vector:
     return parent
 
 
-def path_from_root(parent: Vector, v: int) -> list[int]:
+def path_from_root(name: str, parent: Vector, v: int) -> list[int]:
     """The vertices on the path from the root of the tree `parent`, which is its own parent, to v;
-    none if v is not in it. ValueError where there is no tree.
+    none if v is not in it. ValueError of the function `name` where there is no tree.
     """
     # on a GPU, and of shards, one copy takes less time than a step for each vertex
     tree = parent.to("cpu").to_bitmap()
@@ -127,7 +127,7 @@ def path_from_root(parent: Vector, v: int) -> list[int]:
             break
         if not 0 <= before < tree.size or len(path) == tree.size:
             raise ValueError(
-                f"path_to: parent: expected a tree, got {before} before {v} on the way from "
+                f"{name}: parent: expected a tree, got {before} before {v} on the way from "
                 f"{path[0]} to a root"
             )
         v = before

@@ -12,6 +12,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, MatrixLike, Vector
+from spgraph.containers.storage.arrays import as_array
 from spgraph.errors import ConvergenceError, DomainMismatch, NegativeWeight
 from spgraph.iterations.power_iteration import Power
 from spgraph.operations import ewise_add, mxv
@@ -121,8 +122,9 @@ def full_vector(
             f"{type(v).__name__}; Vector.from_coo(positions, numbers, size=A.nrows) makes one"
         )
     if not isinstance(v, Vector):
+        array = as_array(f"{name}: {argument}", v)
         try:
-            v = Vector.from_dense(v)
+            v = Vector.from_dense(array)
         except DomainMismatch as error:
             raise DomainMismatch(f"{name}: {argument}: {error}") from None
     if isinstance(v.device, str) and not isinstance(A.device, str):

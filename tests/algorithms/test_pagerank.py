@@ -166,6 +166,7 @@ def test_it_does_not_come_to_rest(device: str) -> None:
         ({"personalization": np.ones(3)}, ValueError, "personalization.size 3 != A.nrows 4"),
         ({"personalization": ["1"] * 4}, TypeError, "^pagerank: personalization: dtype: expected"),
         ({"personalization": np.ones((4, 1))}, TypeError, "pagerank: personalization: array: exp"),
+        ({"personalization": [[1], [1, 2]]}, ValueError, "^pagerank: personalization: .* same l"),
         ({"personalization": np.zeros(4)}, ValueError, "one of them above 0"),
         ({"personalization": [1, -1, 1, 1]}, ValueError, "numbers from -1 to 1"),
         ({"personalization": [1, np.nan, 1, 1]}, ValueError, "expected finite numbers"),

@@ -104,7 +104,8 @@ def test_a_name_is_told_where_its_position_is() -> None:
 def test_parents_that_are_no_tree_are_an_error(parents: list[int], wrong: int) -> None:
     """They went round for ever, or to vertices from behind."""
     for parent in (sg.Vector(parents), sg.Vector.from_coo([0, 1, 2], parents, size=3)):
-        with pytest.raises(ValueError, match=f"expected a tree, got {wrong} before .* from 2 to a"):
+        words = rf"^BFS\.path_to: parent: expected a tree, got {wrong} before .* from 2 to a"
+        with pytest.raises(ValueError, match=words):
             sg.BFS(sg.Vector([0, 1, 2]), parent).path_to(2)
 
 
