@@ -82,6 +82,7 @@ def _triangles(case: GraphCase, A: Any) -> Answer:
     import spgraph as sg
 
     return {
+        "truss": read_back(sg.k_truss(A, 3)).keys,
         "triangles": np.array([sg.triangle_count(A)]),
         "clustering": _full(sg.clustering(A)),
         "core": _full(sg.algorithms.core_number(A)),
