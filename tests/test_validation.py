@@ -405,7 +405,7 @@ def is_right(n: int, edges: Edges, source: int, distance: list[int], parent: lis
             continue
         if (u, v) not in edges or distance[u] < 0 or distance[u] + edges[u, v] != distance[v]:
             return False
-        while u not in seen and u >= 0 and u != source:
+        while u not in seen and 0 <= u < n and u != source:
             seen.add(u)
             u = parent[u]
         if u != source:
