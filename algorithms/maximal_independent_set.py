@@ -21,7 +21,8 @@ def maximal_independent_set(A: MatrixLike, *, seed: int | None = None) -> Vector
         seed: an integer >= 0 that fixes all random choices; None: others at every call.
 
     The vertices are in a random order, the same one in all rounds: the set is the one that taking
-    each vertex in turn would give. The expected number of rounds grows with the logarithm of n.
+    each vertex in turn would give, which is what one thread does on a CPU. Elsewhere the expected
+    number of rounds grows with the logarithm of n.
 
     Raises DimensionMismatch for an A that is not square.
 
