@@ -28,22 +28,21 @@ def triangle_count(A: MatrixLike) -> int:
     >>> sg.triangle_count(A)
     2
     """
-    A = square("triangle_count", A)
-    # what is found out about a graph is kept with its Matrix, not with a pattern of it
-    same = A.symmetric and A.iso and A.dtype == bool
-    return triangles(A if same else pattern_both_ways("triangle_count", A))
+    return triangles(pattern_both_ways("triangle_count", A))
 
 
 def undirected(name: str, A: MatrixLike) -> Matrix:
-    """The pattern of A's edges both ways, without loops."""
+    """A's edges both ways, without loops; their values mean nothing."""
     simple = select(pattern_both_ways(name, A), indexunary.offdiag)
     simple.symmetric = True
     return simple
 
 
 def pattern_both_ways(name: str, A: MatrixLike) -> Matrix:
-    """The pattern of A's edges both ways."""
+    """A's edges both ways; their values mean nothing."""
     A = square(name, A)
+    if A.symmetric and A.iso and A.dtype == bool:
+        return A  # what is found out about a graph is kept with its Matrix
     pattern = A.pattern()
     if not A.symmetric:
         back = A._T.pattern()

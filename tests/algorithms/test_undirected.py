@@ -54,6 +54,19 @@ def test_indices_of_64_bits(call: Any, device: str) -> None:
     assert call(wide.to(device), **seed).to("cpu").isequal(call(A, **seed))
 
 
+def test_the_value_of_all_edges_means_nothing(device: str) -> None:
+    """Also where A is its own pattern, symmetric and of one value of bool: there False."""
+    A = sg.generators.kronecker(5, 8)
+    assert A.symmetric and A.iso and sg.triangle_count(A) > 0
+    false = sg.Matrix._of(*A.shape, A.indptr, A.indices, np.zeros(1, bool), iso=True)
+    false.symmetric = True
+    for call in (core_number, sg.clustering, *SEEDED):
+        seed = {"seed": 1} if call in SEEDED else {}
+        assert call(false.to(device), **seed).to("cpu").isequal(call(A, **seed)), call.__name__
+    assert sg.k_truss(false.to(device), 3).to("cpu").isequal(sg.k_truss(A, 3))
+    assert sg.triangle_count(false.to(device)) == sg.triangle_count(A)
+
+
 def test_bad_input() -> None:
     A = sg.generators.grid(2, 2)
     for call in ALL:
