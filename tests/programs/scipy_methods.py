@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-sys.path += [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "helpers")]
+sys.path += [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "helpers" / "cases")]
 from scipy_sparse_cases import assert_same, assert_same_outcome, outcome, random_coo, random_csr
 
 import spgraph as sg
