@@ -31,7 +31,7 @@ coverage: $(VENV)/.dev
 	$(PYTEST) --cov --cov-report term --cov-report xml
 
 docs: $(VENV)/.dev
-	$(PYTEST) docs README.md tests/test_docs.py tests/test_project.py tests/test_notebooks.py
+	$(PYTEST) docs README.md tests/docs tests/test_project.py
 
 # In the folder of its version, beside which stands the list that the pages offer. Notebooks run:
 # they are kept without outputs.

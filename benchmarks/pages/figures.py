@@ -1,6 +1,6 @@
 """Draw the two figures of README.md: docs/speed.svg from the newest files of benchmarks/results/,
 docs/frontier.svg from the search of `make demo`; and docs/scaling.svg (scaling.py).
-tests/test_docs.py fails where a figure and what it is drawn from differ.
+tests/docs/test_pages.py fails where a figure and what it is drawn from differ.
 
 The SVG is written as text, without a plotting library, so that the same numbers give the same file.
 """

@@ -1,7 +1,7 @@
 """Write the tables of docs/speed.md, out of the newest files of benchmarks/results/.
 
-They stand between the page's comments `<!-- NAME -->` and `<!-- end -->`; tests/test_docs.py fails
-where the page and the files differ.
+They stand between the page's comments `<!-- NAME -->` and `<!-- end -->`; tests/docs/test_pages.py
+fails where the page and the files differ.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ import spgraph
 from benchmarks.pages import figures, speed_tables, tables
 from spgraph import cli
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
