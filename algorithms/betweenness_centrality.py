@@ -10,6 +10,7 @@ from ..containers.annotations import Vertices
 from ..containers.storage.numbers import flags, is_integer
 from ..errors import DomainMismatch, NegativeWeight
 from ..iterations import closure, dag_edges, dependencies, dependencies_along, search
+from ..iterations.fixed_point import least_fixed_point
 from ..operations import apply, assign, ewise_add, reduce, reduce_columnwise
 from ..semirings import any_pair, binary, max_plus, min_plus, monoid
 from .lengths import check_reached, in_int64
@@ -83,7 +84,7 @@ def _weighted(A: Matrix, sources: np.ndarray) -> Vector:
     for source in sources.tolist():
         # d = start min d min.plus A
         start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
-        distance = closure(A, start, min_plus)
+        distance = least_fixed_point("betweenness_centrality", A, start, min_plus, None)
         check_reached("betweenness_centrality", whole, start, distance)
         # the edges T(i, j) = (d(i) + A(i, j) == d(j)), but for what would make a cycle
         T = dag_edges(A, distance, min_plus)

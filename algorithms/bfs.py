@@ -141,5 +141,5 @@ def bfs(
     start = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     # q<!level> = q min.secondi A: the least vertex of the frontier that has an edge to it
     ring = min_secondi if parents else any_pair
-    level, parent, rows = search_checked(A, start, ring, direction, max_depth, trace)
+    level, parent, rows = search_checked("bfs", A, start, ring, direction, max_depth, trace)
     return BFS(level, parent) if rows is None else TracedBFS(level, parent, rows)

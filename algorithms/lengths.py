@@ -6,6 +6,7 @@ import numpy as np
 
 from ..containers import Matrix, Vector
 from ..iterations import search
+from ..iterations.fixed_point import beyond
 from ..semirings import any_pair
 
 INT64_MAX = np.iinfo(np.int64).max
@@ -25,7 +26,4 @@ def in_int64(A: Matrix) -> tuple[Matrix, Matrix | None]:
 def check_reached(name: str, whole: Matrix | None, start: Vector, distance: Vector) -> None:
     """OverflowError if entries that were left out reach a vertex that others do not."""
     if whole is not None and search(whole, start, any_pair).level.nvals > distance.nvals:
-        raise OverflowError(
-            f"{name}: A: expected distances that int64 holds, got one beyond; "
-            "take values of type float64"
-        )
+        raise beyond(name, np.dtype(np.int64))

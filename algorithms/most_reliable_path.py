@@ -10,7 +10,7 @@ from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
-from ..iterations import closure
+from ..iterations.fixed_point import least_fixed_point
 from ..iterations.path_parents import path_tree
 from ..semirings import max_times
 from .vertices import tree_path, vertex
@@ -75,7 +75,7 @@ def most_reliable_path(
     kind = A.dtype if A.dtype.kind == "f" else np.float64
     start = Vector.unit(source, 1, size=A.nrows, dtype=kind, device=A.device)
     # r = start max r max.times A: the least fixed point
-    reliability = closure(A, start, max_times, delta=delta)
+    reliability = least_fixed_point("most_reliable_path", A, start, max_times, delta)
     if not parents:
         return MostReliablePath(reliability, None)
     # along the edges with r(i) * A(i, j) == r(j)

@@ -10,9 +10,8 @@ from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
-from ..iterations import closure
 from ..iterations import parents as carriers
-from ..iterations.fixed_point import counted
+from ..iterations.fixed_point import counted, least_fixed_point
 from ..iterations.path_parents import path_parents, shortest_paths, with_paths
 from ..operations import assign
 from ..semirings import min_plus
@@ -86,14 +85,14 @@ def sssp(
     A, whole = in_int64(A)
     kind = A.dtype if A.dtype.kind == "f" else np.int64
     if parents and kind != np.int64:
-        return SSSP(*shortest_paths(A, source, delta=delta))
-    both = with_paths(A, source, delta) if parents and whole is None else None
+        return SSSP(*shortest_paths("sssp", A, source, delta))
+    both = with_paths("sssp", A, source, delta) if parents and whole is None else None
     if both is not None:
         return SSSP(*both)
     start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
-    found = counted(A, start, delta=delta) if parents else None
+    found = counted("sssp", A, start, delta) if parents else None
     # d = start min d min.plus A: the least fixed point
-    distance = closure(A, start, min_plus, delta=delta) if found is None else found.distance
+    distance = found.distance if found else least_fixed_point("sssp", A, start, min_plus, delta)
     check_reached("sssp", whole, start, distance)
     if found is not None:
         if found.parent is not None:

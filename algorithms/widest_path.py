@@ -8,7 +8,7 @@ from ..checks import square
 from ..containers import MatrixLike, Vector
 from ..containers.annotations import Position
 from ..containers.storage.numbers import flags
-from ..iterations import closure
+from ..iterations.fixed_point import least_fixed_point
 from ..iterations.path_parents import path_tree
 from ..semirings import max_min, monoid
 from .vertices import tree_path, vertex
@@ -71,7 +71,7 @@ def widest_path(
     unbounded = monoid.min.resolve(A.dtype).identity
     start = Vector.unit(source, unbounded, size=A.nrows, dtype=A.dtype, device=A.device)
     # w = start max w max.min A: the least fixed point
-    width = closure(A, start, max_min, delta=delta)
+    width = least_fixed_point("widest_path", A, start, max_min, delta)
     if not parents:
         return WidestPath(width, None)
     # along the edges with min(w(i), A(i, j)) == w(j)

@@ -74,10 +74,17 @@ def closure(
     >>> width.to_numpy(fill=-1).tolist()
     [10, 5, 2, 4, -1]
     """
-    A, plan = checked(A, start, semiring, delta)
+    return least_fixed_point("closure", A, start, semiring, delta)
+
+
+def least_fixed_point(
+    name: str, A: MatrixLike, start: Vector, semiring: SemiringLike, delta: float | None
+) -> Vector:
+    """`closure`, for the function `name`, which messages begin with."""
+    A, plan = checked(name, A, start, semiring, delta)
     if start.nvals == 0:
         return Vector.empty(A.nrows, plan.kind, device=A.device)
-    return _fitting(A, start, _solved(A, start, plan), plan)
+    return _fitting(name, A, start, _solved(A, start, plan), plan)
 
 
 def _solved(A: Matrix, start: Vector, plan: Plan) -> Vector:
@@ -105,14 +112,14 @@ class Counted(NamedTuple):
         return self.value._with_values(lambda d: d >> self.bits)
 
 
-def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Counted | None:
-    """The closure over min_plus that counts the edges of its walks as it goes, for integers; None
-    where distances leave no room for them in 64 bits.
+def counted(name: str, A: MatrixLike, start: Vector, delta: float | None) -> Counted | None:
+    """The closure over min_plus that counts the edges of its walks as it goes, for integers, for
+    the function `name`; None where distances leave no room for them in 64 bits.
 
     Its `dag_edges` are those of the best walks of the fewest edges, which never form a cycle: so
     `parents` takes one of them for each vertex, where a closure over min_plus needs a search.
     """
-    found = counting(A, start, delta)
+    found = counting(name, A, start, delta)
     if found is None or start.nvals == 0:
         return None
     A, plan, bits = found
@@ -126,9 +133,11 @@ def counted(A: MatrixLike, start: Vector, *, delta: float | None = None) -> Coun
     return Counted(_solved(A, first, plan), plan.semiring, bits, None)
 
 
-def counting(A: MatrixLike, start: Vector, delta: float | None) -> tuple[Matrix, Plan, int] | None:
+def counting(
+    name: str, A: MatrixLike, start: Vector, delta: float | None
+) -> tuple[Matrix, Plan, int] | None:
     """(A, the plan of a closure that counts edges, in how many of the low bits), as `counted`."""
-    A, plan = checked(A, start, min_plus, delta)
+    A, plan = checked(name, A, start, min_plus, delta)
     bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
     if plan.typed.dtype != INT64 or _longest(A, start._value_range()) >= 1 << (63 - bits):
         return None
@@ -143,8 +152,8 @@ def counting(A: MatrixLike, start: Vector, delta: float | None) -> tuple[Matrix,
 
 def composed(A: MatrixLike, start: Vector, semiring: SemiringLike) -> Vector:
     """`closure` made of operations: the reference for tests."""
-    A, plan = checked(A, start, semiring, None)
-    return _fitting(A, start, composed_closure(A, start, plan.typed, None), plan)
+    A, plan = checked("closure", A, start, semiring, None)
+    return _fitting("closure", A, start, composed_closure(A, start, plan.typed, None), plan)
 
 
 # --- what is asked of the arguments ---------------------------------------------------------------
@@ -162,19 +171,20 @@ class Plan(NamedTuple):
 
 
 def checked(
-    A: MatrixLike, start: Vector, semiring: SemiringLike, delta: float | None
+    name: str, A: MatrixLike, start: Vector, semiring: SemiringLike, delta: float | None
 ) -> tuple[Matrix, Plan]:
-    A, start = operands("closure", A, "start", start)
-    ring = checks.semiring("closure", semiring)
+    """A as a Matrix, and the plan; messages begin with `name`."""
+    A, start = operands(name, A, "start", start)
+    ring = checks.semiring(name, semiring)
     typed, converts, known = _rules(ring, start.dtype, A.dtype, A.index_dtype)
     kind = typed.dtype
     if converts:
-        check_stored("closure", start, kind)
-    delta = _width(delta, ring)
+        check_stored(name, start, kind)
+    delta = _width(name, delta, ring)
     if known is None:
         return A, Plan(ring, typed, kind, delta)
     first = start._value_range()
-    _check_values(A, first, known)
+    _check_values(name, A, first, known)
     widths = (delta, None) if delta is not None else _default_widths(A, ring, kind)
     plan = Plan(ring, typed, kind, *widths)
     integers = known is min_plus and kind.kind in "iu"
@@ -199,15 +209,16 @@ def _rules(
     return typed, converts, known
 
 
-def _width(delta: float | None, ring: Semiring) -> float | None:
+def _width(name: str, delta: float | None, ring: Semiring) -> float | None:
     """`delta` as a finite float: kernels are compiled for that, whatever number it was."""
     if delta is None:
         return None
     if not is_real(delta) or not 0 < delta < np.inf:
-        raise ValueError(f"delta: expected a positive number or None, got {delta!r}")
+        raise ValueError(f"{name}: delta: expected a positive number or None, got {delta!r}")
     if ring.monoid not in (monoids.min, monoids.max):
         raise ValueError(
-            f"delta: expected None for {ring!r}, as only min and max order values, got {delta!r}"
+            f"{name}: delta: expected None for {ring!r}, as only min and max order values, "
+            f"got {delta!r}"
         )
     # integers may be too large for a float
     return float(min(delta, LONGEST) if isinstance(delta, int) else delta)
@@ -222,25 +233,25 @@ def _default_widths(A: Matrix, ring: Semiring, dtype: np.dtype) -> tuple[float, 
     return found
 
 
-def _check_values(A: Matrix, first: tuple[float, float], ring: Semiring) -> None:
+def _check_values(name: str, A: Matrix, first: tuple[float, float], ring: Semiring) -> None:
     """That going on along an edge makes no value better; `first` is the range of start."""
     low, high = A._value_range()
     if low != low:
-        raise ValueError(f"A: expected numbers, got {_first(A, lambda a: a != a)}")
+        raise ValueError(f"{name}: A: expected numbers, got {_first(A, lambda a: a != a)}")
     if first[0] != first[0]:
-        raise ValueError("start: expected numbers, got NaN")
+        raise ValueError(f"{name}: start: expected numbers, got NaN")
     if low < 0 and ring is min_plus:
         raise NegativeWeight(
-            f"A: expected lengths >= 0, got {_first(A, lambda a: a < 0)}; where no cycle has a "
-            "negative length, csgraph.bellman_ford takes A.tocsr(), and closure a semiring of min "
-            "and a plus of your own (BinaryOp.define)"
+            f"{name}: A: expected lengths >= 0, got {_first(A, lambda a: a < 0)}; where no cycle "
+            "has a negative length, csgraph.bellman_ford takes A.tocsr(), and closure a semiring "
+            "of min and a plus of your own (BinaryOp.define)"
         )
     if ring is max_times:
         if low < 0 or high > 1:
             wrong = _first(A, lambda a: (a < 0) | (a > 1))
-            raise ValueError(f"A: expected entries from 0 to 1, got {wrong}; scale them")
+            raise ValueError(f"{name}: A: expected entries from 0 to 1, got {wrong}; scale them")
         if first[0] < 0:
-            raise ValueError(f"start: expected values >= 0, got {first[0]}")
+            raise ValueError(f"{name}: start: expected values >= 0, got {first[0]}")
 
 
 def _first(A: Matrix, wrong: Callable[..., object]) -> str:
@@ -274,18 +285,23 @@ def _widened(A: Matrix, first: tuple[float, float], plan: Plan) -> Plan:
     return plan._replace(semiring=ring, typed=typed, saturates=saturates)
 
 
-def _fitting(A: Matrix, start: Vector, x: Vector, plan: Plan) -> Vector:
+def _fitting(name: str, A: Matrix, start: Vector, x: Vector, plan: Plan) -> Vector:
     """x in the type of the result; OverflowError where that does not hold one of its values."""
     fits = not plan.saturates or _none_beyond(A, start, x)
     if x.dtype != plan.kind:
         fits = fits and x._value_range()[1] <= _greatest(plan.kind)
         x = x.astype(plan.kind) if fits else x
     if not fits:
-        raise OverflowError(
-            f"A: expected values along the best walks that {plan.kind} holds, got one beyond; "
-            "take entries of type float64"
-        )
+        raise beyond(name, plan.kind)
     return x
+
+
+def beyond(name: str, kind: np.dtype) -> OverflowError:
+    """The error of the function `name` for a distance that the type of integers does not hold."""
+    return OverflowError(
+        f"{name}: A: expected distances that {kind} holds, got one beyond; "
+        "take values of type float64"
+    )
 
 
 def _none_beyond(A: Matrix, start: Vector, x: Vector) -> bool:

@@ -85,10 +85,11 @@ def search(
     flags("search", trace=trace)
     A, start = operands("search", A, "start", start)
     ring = checks.semiring("search", semiring)
-    return Search(*search_checked(A, start, ring, direction, max_depth, trace))
+    return Search(*search_checked("search", A, start, ring, direction, max_depth, trace))
 
 
 def search_checked(
+    name: str,
     A: Matrix,
     start: Vector,
     ring: Semiring,
@@ -96,14 +97,15 @@ def search_checked(
     max_depth: int | None = None,
     trace: bool = False,
 ) -> tuple[Vector, Vector | None, list[Level] | None]:
-    """What `search` gives, for a caller that has checked A and `trace`, and made a `start` that
-    fits.
+    """What `search` gives, for the function `name`, which has checked A and `trace`, and made a
+    `start` that fits.
     """
-    checks.direction("search", direction)
+    checks.direction(name, direction)
     plan = _plan(ring, start.dtype, A.dtype, A.index_dtype)
     if plan.converts:
-        check_stored("search", start, plan.typed.dtype)
-    depth, trace = _max_depth(max_depth, A), bool(trace)  # kernels' texts have it as a constant
+        check_stored(name, start, plan.typed.dtype)
+    depth = _max_depth(name, max_depth, A)
+    trace = bool(trace)  # kernels' texts have it as a constant
     if start.nvals == 0:
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
         nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None
@@ -238,11 +240,11 @@ def _pulls(A: Matrix, device: Device, direction: str, first: bool) -> bool:
     return not A._transient and not is_streamed(A)
 
 
-def _max_depth(max_depth: int | None, A: Matrix) -> int:
+def _max_depth(name: str, max_depth: int | None, A: Matrix) -> int:
     if max_depth is None:
         return A.nrows
     if not is_integer(max_depth) or max_depth < 0:
-        raise ValueError(f"max_depth: expected an integer >= 0 or None, got {max_depth!r}")
+        raise ValueError(f"{name}: max_depth: expected an integer >= 0 or None, got {max_depth!r}")
     return min(int(max_depth), A.nrows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.containers import Matrix, Vector
-from spgraph.iterations.fixed_point import checked, closure, counting
+from spgraph.iterations.fixed_point import checked, counting, least_fixed_point
 from spgraph.iterations.level_search import search, typed_for_rounds
 from spgraph.iterations.shortest_path_dag import dag_edges
 from spgraph.semirings import Semiring, min_plus, min_secondi
@@ -14,27 +14,29 @@ from spgraph.steps import backend
 INT64 = np.dtype(np.int64)
 
 
-def shortest_paths(A: Matrix, source: int, *, delta: float | None = None) -> tuple[Vector, Vector]:
+def shortest_paths(name: str, A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vector]:
     """(What the closure of A over min_plus brings from `source`, its `path_parents`), of an A of
-    floats; `delta` as for `closure`. On a GPU one loop finds both, of float32, where hardly a
-    vertex has several parents to choose from.
+    floats, for the function `name`; `delta` as for `closure`. On a GPU one loop finds both, of
+    float32, where hardly a vertex has several parents to choose from.
 
     >>> import spgraph as sg
     >>> from spgraph.iterations.path_parents import shortest_paths
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 2], [1.0, 5.0, 2.0], nrows=3, ncols=3)
-    >>> [v.to_numpy().tolist() for v in shortest_paths(A, 0)]
+    >>> [v.to_numpy().tolist() for v in shortest_paths("sssp", A, 0, None)]
     [[0.0, 1.0, 3.0], [0, 0, 1]]
     """
-    found = with_paths(A, source, delta)
+    found = with_paths(name, A, source, delta)
     if found is not None:
         distance, parent = found
         return distance, path_tree(A, distance, min_plus, source) if parent is None else parent
     start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
-    distance = closure(A, start, min_plus, delta=delta)
+    distance = least_fixed_point(name, A, start, min_plus, delta)
     return distance, path_parents(A, distance, source)
 
 
-def with_paths(A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vector | None] | None:
+def with_paths(
+    name: str, A: Matrix, source: int, delta: float | None
+) -> tuple[Vector, Vector | None] | None:
     """The closure over min_plus from `source`; and its `path_parents`, or None where too many
     vertices have several. None where the backend does not find both in one loop for A's types.
     """
@@ -44,14 +46,14 @@ def with_paths(A: Matrix, source: int, delta: float | None) -> tuple[Vector, Vec
         if fused is None or kind != np.float32 or A.index_dtype != np.int32 or A.nvals == 0:
             return None
         start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
-        A, plan = checked(A, start, min_plus, delta)
+        A, plan = checked(name, A, start, min_plus, delta)
         return fused(A, source, plan.delta, plan.reach)
     fused = getattr(on, "closure_counted", None)
     if fused is None or A.nvals == 0:
         return None
     start = Vector.unit(source, 0, size=A.nrows, dtype=INT64, device=A.device)
     # where values are the same along some edges, what counts edges tells them apart
-    found = counting(A, start, delta)
+    found = counting(name, A, start, delta)
     if found is None:
         return None
     A, plan, bits = found

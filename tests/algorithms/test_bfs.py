@@ -155,12 +155,12 @@ def test_real_graphs(name: str, device: str, shared_data: Path) -> None:
         (
             lambda A: sg.bfs(A, 0, direction="up"),
             ValueError,
-            "direction: expected 'auto', 'push' or 'pull', got 'up'",
+            "^bfs: direction: expected 'auto', 'push' or 'pull', got 'up'",
         ),
         (
             lambda A: sg.bfs(A, 0, max_depth=-2),
             ValueError,
-            "max_depth: expected an integer >= 0 or None, got -2",
+            "^bfs: max_depth: expected an integer >= 0 or None, got -2",
         ),
         (lambda A: sg.bfs(A, 0, max_depth=1.5), ValueError, "max_depth"),
         (lambda A: sg.bfs("graph", 0), TypeError, "A: expected a Matrix"),

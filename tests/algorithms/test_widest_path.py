@@ -57,5 +57,5 @@ def test_bad_input() -> None:
         widest_path(A, 1.5)
     with pytest.raises(DimensionMismatch, match="widest_path: A: .* got 2 x 3"):
         widest_path(np.ones((2, 3)), 0)
-    with pytest.raises(ValueError, match="A: .* = nan"):
+    with pytest.raises(ValueError, match="^widest_path: A: .* = nan"):
         widest_path(A, 0)

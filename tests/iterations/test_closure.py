@@ -84,7 +84,7 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
             )
         for name in GRAPHS if case == "distance" else ():  # parents that are found on the way
             made = graph(name, CASES[case])
-            one = counted(made.A, made.v)
+            one = counted("sssp", made.A, made.v, None)
             assert one is not None and one.parent is not None
             least = entries(parents(made.A, one.value, one.semiring))
             own = {v: v for v in entries(one.value) if v not in least}
@@ -117,11 +117,11 @@ def test_threads_that_wait_for_a_vertex_can_be_stopped(monkeypatch: pytest.Monke
     monkeypatch.setattr(pool, "threads_for", lambda work, *share: 2)
     pool.close()
     try:
-        expected = counted(A, start)
+        expected = counted("sssp", A, start, None)
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(pool, "launch", launch)
-            counted(A, start)
-        again = counted(A, start)
+            counted("sssp", A, start, None)
+        again = counted("sssp", A, start, None)
         assert expected is not None and expected.parent is not None
         assert again is not None and again.parent is not None
         assert again.value.isequal(expected.value) and again.parent.isequal(expected.parent)

@@ -65,7 +65,7 @@ def test_parents_along_in_edges(name: str, case: str, device: str) -> None:
     )
     # wide indices are a kernel of their own, whatever the values
     for M in (A.to(device), wide.to(device)) if case == "distance" else (A.to(device),):
-        one = counted(M, made.v.to(device))
+        one = counted("sssp", M, made.v.to(device), None)
         assert one is not None and not M.has_transpose
         assert one.semiring.multiply.name == f"plus_and_one_{one.bits}"
         apart = parents(M, one.value, one.semiring)
@@ -86,7 +86,8 @@ def test_parents_along_in_edges(name: str, case: str, device: str) -> None:
 def test_counted_from_a_small_type(device: str) -> None:
     """Sums beyond int8 take 64 bits, and so does a start that is shifted to make space."""
     A = sg.Matrix.from_coo([0, 1], [1, 2], np.array([100, 20], np.int8), nrows=3, ncols=3)
-    one = counted(A.to(device), sg.Vector.from_coo([0], np.array([5], np.int8), size=3).to(device))
+    start = sg.Vector.from_coo([0], np.array([5], np.int8), size=3)
+    one = counted("sssp", A.to(device), start.to(device), None)
     assert one is not None and entries(one.distance) == {0: 5, 1: 105, 2: 125}
 
 
@@ -134,7 +135,7 @@ def test_parents_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         for name in ("skewed both", "complete", "two components"):
             made = graph(name, CASES["distance, zeros"])
-            one = counted(made.A, made.v)
+            one = counted("sssp", made.A, made.v, None)
             assert one is not None
             found = []
             for threads in (1, 2, 3):

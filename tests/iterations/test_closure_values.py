@@ -76,7 +76,7 @@ def test_an_integer_type_is_refused_where_a_value_does_not_fit(kind: str, device
                 assert found.dtype == kind
                 assert found.to_numpy().tolist() == [0, top - 27, top - 7, top - 7 + last]
             else:
-                with pytest.raises(OverflowError, match=f"^A: .* that {kind} holds"):
+                with pytest.raises(OverflowError, match=f"^closure: A: .* that {kind} holds"):
                     loop(A, start, min_plus)
     back = sg.Matrix.from_coo([0, 1, 1], [1, 0, 1], np.array([top - 1, 9, top], kind), nrows=4,
                               ncols=4)  # fmt: skip
@@ -210,19 +210,37 @@ def vector(value: float) -> sg.Vector:
         (lambda: closure(A5, V5, 3), "TypeError: .* expected a Semiring"),
         (lambda: closure(A5, V5, plus_times), "TypeError: .* x \\+ x == x .* got plus_times"),
         (lambda: closure(A5, V5, any_first), "TypeError: .* one result, .* got any_first"),
-        (lambda: closure(A5, V5, min_plus, delta=0), "ValueError: delta: .* positive .* got 0"),
-        (lambda: closure(A5, V5, min_plus, delta="1"), "ValueError: delta: .* got '1'"),
-        (lambda: closure(A5, V5, min_plus, delta=np.inf), "ValueError: delta: .* got inf"),
-        (lambda: closure(A5, V5, lor_land, delta=1), "ValueError: delta: .* None for lor_land"),
-        (lambda: closure(edited(-2.0), V5, min_plus), "NegativeWeight: A: .* A\\[1, 2\\] = -2.0; "),
+        (
+            lambda: closure(A5, V5, min_plus, delta=0),
+            "ValueError: closure: delta: .* positive .* got 0",
+        ),
+        (lambda: closure(A5, V5, min_plus, delta="1"), "ValueError: closure: delta: .* got '1'"),
+        (lambda: closure(A5, V5, min_plus, delta=np.inf), "ValueError: closure: delta: .* got inf"),
+        (
+            lambda: closure(A5, V5, lor_land, delta=1),
+            "ValueError: closure: delta: .* None for lor_land",
+        ),
+        (
+            lambda: closure(edited(-2.0), V5, min_plus),
+            "NegativeWeight: closure: A: .* A\\[1, 2\\] = -2.0; ",
+        ),
         (lambda: closure(edited(-2.0, 0), V5, min_plus), "NegativeWeight: .* A\\[0, 1\\] = -2.0"),
         (lambda: composed(edited(-2.0), V5, min_plus), "NegativeWeight: .* A\\[1, 2\\] = -2.0"),
-        (lambda: closure(edited(np.nan, 2), V5, min_plus), "ValueError: A: .* A\\[2, 3\\] = nan"),
-        (lambda: closure(edited(np.nan), V5, max_min), "ValueError: A: .* A\\[1, 2\\] = nan"),
-        (lambda: closure(A5, vector(np.nan), min_plus), "ValueError: start: .* got NaN"),
+        (
+            lambda: closure(edited(np.nan, 2), V5, min_plus),
+            "ValueError: closure: A: .* A\\[2, 3\\] = nan",
+        ),
+        (
+            lambda: closure(edited(np.nan), V5, max_min),
+            "ValueError: closure: A: .* A\\[1, 2\\] = nan",
+        ),
+        (lambda: closure(A5, vector(np.nan), min_plus), "ValueError: closure: start: .* got NaN"),
         (lambda: closure(A5, V5, max_times), "ValueError: .* 0 to 1, got A\\[0, 1\\] = 4.0"),
         (lambda: closure(edited(-0.5, 0), V5, max_times), "ValueError: .* A\\[0, 1\\] = -0.5"),
-        (lambda: closure(A5.pattern(), vector(-1.0), max_times), "ValueError: start: .* got -1.0"),
+        (
+            lambda: closure(A5.pattern(), vector(-1.0), max_times),
+            "ValueError: closure: start: .* got -1.0",
+        ),
         (
             lambda: dag_edges(A5, sg.Vector.empty(4), min_plus),
             "ValueError: dag_edges: x.size 4 != A.nrows",

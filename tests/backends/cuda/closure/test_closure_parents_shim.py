@@ -259,7 +259,7 @@ def test_paths_of_integers_behind_one_loop(name: str) -> None:
     wide = of_types(made.A, "int64", "int64", made.A.values)
     for A in (made.A.dup(), wide):
         for again in (False, True):
-            found = with_paths(A, source, None)
+            found = with_paths("sssp", A, source, None)
             assert found is not None and found[1] is not None
             distance, parent = found
             assert entries(distance) == x and distance.dtype == np.int64
@@ -275,13 +275,13 @@ def test_one_loop_gives_up(limit: str, most: int, monkeypatch: pytest.MonkeyPatc
     """
     A, source = float_graph("float32")[0].dup(), 7
     expected = sssp(A, source)
-    assert with_paths(float_graph("float64")[0], source, None) is None
-    assert with_paths(of_types(A, "int64", "int64", A.values), source, None) is None
-    found = with_paths(A, source, None)
+    assert with_paths("sssp", float_graph("float64")[0], source, None) is None
+    assert with_paths("sssp", of_types(A, "int64", "int64", A.values), source, None) is None
+    found = with_paths("sssp", A, source, None)
     assert found is not None and found[1] is not None and found[1].isequal(expected.parent)
     monkeypatch.setattr(carried(), limit, most)
     A = A.dup()  # the programs that it keeps have the limits
-    found = with_paths(A, source, None)
+    found = with_paths("sssp", A, source, None)
     assert found is not None and found[1] is None and found[0].isequal(expected.distance)
     again = sssp(A, source)
     assert again.parent.isequal(expected.parent) and again.distance.isequal(expected.distance)
