@@ -140,6 +140,6 @@ def bfs(
     source = vertex("bfs", A, source)
     start = Vector.unit(source, source, size=A.nrows, dtype=A.index_dtype, device=A.device)
     # q<!level> = q min.secondi A: the least vertex of the frontier that has an edge to it
-    ring = min_secondi if parents else any_pair
-    level, parent, rows = search_checked("bfs", A, start, ring, direction, max_depth, trace)
+    semiring = min_secondi if parents else any_pair
+    level, parent, rows = search_checked("bfs", A, start, semiring, direction, max_depth, trace)
     return BFS(level, parent) if rows is None else TracedBFS(level, parent, rows)

@@ -196,18 +196,18 @@ class _On:
         self.device = device
 
 
-def semiring(name: str, ring: object) -> Semiring:
+def semiring(name: str, semiring: object) -> Semiring:
     """A Semiring unchanged, or that of this name; DomainMismatch for anything else."""
-    if isinstance(ring, Semiring):
-        return ring
-    if isinstance(ring, str):
+    if isinstance(semiring, Semiring):
+        return semiring
+    if isinstance(semiring, str):
         try:
-            return semirings.by_name(ring)
+            return semirings.by_name(semiring)
         except AttributeError as error:
             raise DomainMismatch(f"{name}: semiring: {error}") from None
     raise DomainMismatch(
         f"{name}: semiring: expected a Semiring such as semirings.plus_times or its name, "
-        f"got {ring!r}; Semiring(monoid.plus, BinaryOp.define(f)) makes one of a function f"
+        f"got {semiring!r}; Semiring(monoid.plus, BinaryOp.define(f)) makes one of a function f"
     )
 
 

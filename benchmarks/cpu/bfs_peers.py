@@ -104,7 +104,7 @@ def _push_pull(A: Any, degree: Any, source: int, parents: bool) -> Any:
     from graphblas import Vector, dtypes, monoid, semiring
 
     n, kind = A.nrows, dtypes.INT32
-    ring = semiring.ss.any_secondi[kind] if parents else semiring.any_pair[bool]
+    over = semiring.ss.any_secondi[kind] if parents else semiring.any_pair[bool]
     found, q = Vector(kind, n), Vector(kind if parents else bool, n)
     frontier_degree = Vector(dtypes.INT64, n)
     found[source] = source if parents else 0
@@ -130,7 +130,7 @@ def _push_pull(A: Any, degree: Any, source: int, parents: bool) -> Any:
         q.ss.config["sparsity_control"] = "sparse" if push else "bitmap"
         if not push:
             found.ss.config["sparsity_control"] = "bitmap"
-        product = q.vxm(A, ring) if push else A.mxv(q, ring)
+        product = q.vxm(A, over) if push else A.mxv(q, over)
         q(~found.S, replace=True) << product
         last, frontier = frontier, q.nvals
         found(q.S) << (q if parents else depth)

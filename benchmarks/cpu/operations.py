@@ -108,19 +108,19 @@ def products(A: sg.Matrix, B: sg.Matrix, gb: Any, name: str) -> Iterator[Task]:
         u = sg.Vector.from_coo(at, values, size=n)
         g = gb and gb.Vector.from_coo(at, values, size=n)
         x = u.to_numpy(fill=0.0)
-        for ring in ("plus_times", "min_plus", "any_pair"):
-            own = getattr(semirings, ring)
-            peer = gb and getattr(gb.semiring, ring)
+        for semiring in ("plus_times", "min_plus", "any_pair"):
+            own = getattr(semirings, semiring)
+            peer = gb and getattr(gb.semiring, semiring)
             row: dict[str, Any] = {"spgraph": lambda u=u, own=own: sg.mxv(A, u, own)}
             column: dict[str, Any] = {"spgraph": lambda u=u, own=own: sg.vxm(u, A, own)}
             if gb:
                 row["graphblas"] = lambda g=g, peer=peer: peer(G @ g).new()
                 column["graphblas"] = lambda g=g, peer=peer: peer(g @ G).new()
-            if ring == "plus_times" and density == 1.0:
+            if semiring == "plus_times" and density == 1.0:
                 row["scipy"] = lambda x=x: S @ x
                 column["scipy"] = lambda x=x: S.T @ x
-            yield Task(f"mxv {ring} {density:g}", row)
-            yield Task(f"vxm {ring} {density:g}", column)
+            yield Task(f"mxv {semiring} {density:g}", row)
+            yield Task(f"vxm {semiring} {density:g}", column)
 
 
 def elementwise(A: sg.Matrix, B: sg.Matrix, gb: Any, name: str) -> Iterator[Task]:

@@ -78,9 +78,13 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     ids = cupy.sort(cupy.random.RandomState(3).permutation(A.nrows)[: int(chosen)])
     edges = int(degree[ids].sum())
     frontier = sg.Vector.from_coo(ids, u.values[ids], size=A.nrows).to_sparse()
-    for ring in (min_plus, plus_times):
-        task = f"vxm {ring.name}, pushed"
-        add(task, lambda ring=ring: sg.vxm(frontier, A, ring, direction="push"), edges=edges)
+    for semiring in (min_plus, plus_times):
+        task = f"vxm {semiring.name}, pushed"
+        add(
+            task,
+            lambda semiring=semiring: sg.vxm(frontier, A, semiring, direction="push"),
+            edges=edges,
+        )
         tasks[task]["gedges_per_s"] = round(edges / tasks[task]["device_ms"] / 1e6, 2)
 
     add("transpose", lambda: _fresh(A).T.indices)

@@ -53,7 +53,7 @@ def shortest(
     limit: float,
     parents: bool,
     origins: bool,
-    ring: Semiring,
+    semiring: Semiring,
 ) -> tuple[Array, Array, Array, bool]:
     """(distances, parents, origins, whether a cycle of negative length is reached): row b is a
     search from all vertices starts[bounds[b]:bounds[b + 1]] together. Infinity and -9999 stand for
@@ -70,13 +70,13 @@ def shortest(
             if ids.size == 0:
                 continue
             zero = Vector._of(n, xp.zeros(ids.size), indices=ids, nvals=ids.size)
-            found, failed = _fixed_point(A, zero, ring)
+            found, failed = _fixed_point(A, zero, semiring)
             if failed:
                 return distance, parent, origin, True
             distance[b] = _dense(found, np.inf)
             if parents or origins:
                 root = Vector._of(n, ids.copy(), indices=ids, nvals=ids.size)
-                tree = search(dag_edges(A, found, ring), root, min_secondi).value
+                tree = search(dag_edges(A, found, semiring), root, min_secondi).value
                 assert tree is not None
                 above = _dense(tree, NULL)
                 above[ids] = NULL
@@ -93,9 +93,9 @@ def shortest(
         return distance, parent, origin, False
 
 
-def _fixed_point(A: Matrix, start: Vector, ring: Semiring) -> tuple[Vector, bool]:
+def _fixed_point(A: Matrix, start: Vector, semiring: Semiring) -> tuple[Vector, bool]:
     try:
-        return closure(A, start, ring), False
+        return closure(A, start, semiring), False
     except ConvergenceError as error:
         x: Any = error.result
     # a cycle of length zero may fail to converge because of rounding alone

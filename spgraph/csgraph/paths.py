@@ -176,9 +176,9 @@ def bellman_ford(
             rows, directed, unweighted, starts, bounds, np.inf, return_predecessors, False
         )
     elif rows.on_gpu:
-        A, ring = composed.shortest_over(rows, directed, unweighted)
+        A, semiring = composed.shortest_over(rows, directed, unweighted)
         distance, parent, _, failed = composed.shortest(
-            A, starts, bounds, np.inf, return_predecessors, False, ring
+            A, starts, bounds, np.inf, return_predecessors, False, semiring
         )
         if failed:
             raise NegativeCycleError("Negative cycle detected")
@@ -255,8 +255,8 @@ def _shortest(
             *(arrays, back, starts, bounds, limit),
             *(bool(parents), bool(origins)),  # a kernel is compiled for each type of truth
         )
-    A, ring = composed.shortest_over(rows, directed, unweighted)
-    *found, failed = composed.shortest(A, starts, bounds, limit, parents, origins, ring)
+    A, semiring = composed.shortest_over(rows, directed, unweighted)
+    *found, failed = composed.shortest(A, starts, bounds, limit, parents, origins, semiring)
     if failed:
         raise NegativeCycleError("Negative cycle detected")
     return found[0], found[1], found[2]

@@ -32,8 +32,10 @@ def potentials(rows: Rows, directed: bool) -> Array:
     """
     everywhere, once = np.arange(rows.n, dtype=np.int32), np.array([0, rows.n])
     if rows.on_gpu:
-        A, ring = composed.shortest_over(rows, directed, False)
-        distance, _, _, failed = composed.shortest(A, everywhere, once, np.inf, False, False, ring)
+        A, semiring = composed.shortest_over(rows, directed, False)
+        distance, _, _, failed = composed.shortest(
+            A, everywhere, once, np.inf, False, False, semiring
+        )
     else:
         arrays, back = arrays_of(rows, directed, False)
         distance, _, cycles = traversals(rows.indices).bellman_ford(arrays, back, everywhere, once)

@@ -12,14 +12,14 @@ from spgraph.semirings import Semiring, max_times, min_plus
 from spgraph.steps import is_distributed
 
 
-def default_widths(A: Matrix, ring: Semiring, dtype: np.dtype) -> tuple[float, float | None]:
+def default_widths(A: Matrix, semiring: Semiring, dtype: np.dtype) -> tuple[float, float | None]:
     """The width of a bucket, from how much an edge changes a value; and, of a GPU, how far products
     are pushed beyond a large bucket.
     """
     mean, low, high = A._sampled_mean(), *map(float, A._value_range())
-    if ring == min_plus:
+    if semiring == min_plus:
         step, least = mean, low
-    elif ring == max_times:
+    elif semiring == max_times:
         step, least = 1.0 - mean, 1.0 - high
     else:  # of widths, any of them may become the narrowest
         step, least = 2.0 * abs(mean - low), 0.0

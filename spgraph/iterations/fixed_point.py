@@ -141,13 +141,13 @@ def counting(
     bits = 8 * max(2, -(-A.nrows.bit_length() // 8))  # few widths: each is a kernel of its own
     if plan.typed.dtype != INT64 or _longest(A, start._value_range()) >= 1 << (63 - bits):
         return None
-    ring = min_plus_and_one(bits)
-    typed = typed_for_rounds("closure", ring, INT64, A.dtype, A.index_dtype)
+    semiring = min_plus_and_one(bits)
+    typed = typed_for_rounds("closure", semiring, INT64, A.dtype, A.index_dtype)
     delta, reach = (
         None if width is None else min(width * 2.0**bits, LONGEST)
         for width in (plan.delta, plan.reach)
     )
-    return A, Plan(ring, typed, INT64, delta, reach), bits
+    return A, Plan(semiring, typed, INT64, delta, reach), bits
 
 
 def composed(A: MatrixLike, start: Vector, semiring: SemiringLike) -> Vector:
@@ -175,78 +175,80 @@ def checked(
 ) -> tuple[Matrix, Plan]:
     """A as a Matrix, and the plan; messages begin with `name`."""
     A, start = operands(name, A, "start", start)
-    ring = checks.semiring(name, semiring)
-    typed, converts, known = _rules(ring, start.dtype, A.dtype, A.index_dtype)
+    semiring = checks.semiring(name, semiring)
+    typed, converts, known = _rules(semiring, start.dtype, A.dtype, A.index_dtype)
     kind = typed.dtype
     if converts:
         check_stored(name, start, kind)
-    delta = _width(name, delta, ring)
+    delta = _width(name, delta, semiring)
     if known is None:
-        return A, Plan(ring, typed, kind, delta)
+        return A, Plan(semiring, typed, kind, delta)
     first = start._value_range()
     _check_values(name, A, first, known)
-    widths = (delta, None) if delta is not None else _default_widths(A, ring, kind)
-    plan = Plan(ring, typed, kind, *widths)
+    widths = (delta, None) if delta is not None else _default_widths(A, semiring, kind)
+    plan = Plan(semiring, typed, kind, *widths)
     integers = known is min_plus and kind.kind in "iu"
     return A, _widened(A, first, plan) if integers else plan
 
 
 @functools.lru_cache(maxsize=1024)
 def _rules(
-    ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype
+    semiring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype
 ) -> tuple[TypedSemiring, bool, Semiring | None]:
     """(The semiring over values of its own, whether those of the start become ones of that type,
     which it is of those whose operands are tested and ordered). Kept, as `typed_for_rounds` is.
     """
-    typed = typed_for_rounds("closure", ring, start, entries, index)
+    typed = typed_for_rounds("closure", semiring, start, entries, index)
     if not typed.add.idempotent or typed.add.any:
         raise DomainMismatch(
             "closure: semiring: expected a monoid with x + x == x and one result, such as min, max "
-            f"or lor, got {ring!r}"
+            f"or lor, got {semiring!r}"
         )
     converts = start != typed.dtype and typed.dtype.kind != "b"  # whose operands are truths
-    known = next((each for each in (min_plus, max_min, min_max, max_times) if each == ring), None)
+    known = next(
+        (each for each in (min_plus, max_min, min_max, max_times) if each == semiring), None
+    )
     return typed, converts, known
 
 
-def _width(name: str, delta: float | None, ring: Semiring) -> float | None:
+def _width(name: str, delta: float | None, semiring: Semiring) -> float | None:
     """`delta` as a finite float: kernels are compiled for that, whatever number it was."""
     if delta is None:
         return None
     if not is_real(delta) or not 0 < delta < np.inf:
         raise ValueError(f"{name}: delta: expected a positive number or None, got {delta!r}")
-    if ring.monoid not in (monoids.min, monoids.max):
+    if semiring.monoid not in (monoids.min, monoids.max):
         raise ValueError(
-            f"{name}: delta: expected None for {ring!r}, as only min and max order values, "
+            f"{name}: delta: expected None for {semiring!r}, as only min and max order values, "
             f"got {delta!r}"
         )
     # integers may be too large for a float
     return float(min(delta, LONGEST) if isinstance(delta, int) else delta)
 
 
-def _default_widths(A: Matrix, ring: Semiring, dtype: np.dtype) -> tuple[float, float | None]:
+def _default_widths(A: Matrix, semiring: Semiring, dtype: np.dtype) -> tuple[float, float | None]:
     """`default_widths`, kept."""
     kept = A._derived.setdefault("closure_widths", {})
-    found = kept.get((ring, dtype))
+    found = kept.get((semiring, dtype))
     if found is None:
-        found = kept[ring, dtype] = default_widths(A, ring, dtype)
+        found = kept[semiring, dtype] = default_widths(A, semiring, dtype)
     return found
 
 
-def _check_values(name: str, A: Matrix, first: tuple[float, float], ring: Semiring) -> None:
+def _check_values(name: str, A: Matrix, first: tuple[float, float], semiring: Semiring) -> None:
     """That going on along an edge makes no value better; `first` is the range of start."""
     low, high = A._value_range()
     if low != low:
         raise ValueError(f"{name}: A: expected numbers, got {_first(A, lambda a: a != a)}")
     if first[0] != first[0]:
         raise ValueError(f"{name}: start: expected numbers, got NaN")
-    if low < 0 and ring is min_plus:
+    if low < 0 and semiring is min_plus:
         raise NegativeWeight(
             f"{name}: A: expected lengths >= 0, got {_first(A, lambda a: a < 0)}; where no cycle "
             "has a negative length, csgraph.bellman_ford takes A.tocsr(), and closure a semiring "
             "of min and a plus of your own (BinaryOp.define)"
         )
-    if ring is max_times:
+    if semiring is max_times:
         if low < 0 or high > 1:
             wrong = _first(A, lambda a: (a < 0) | (a > 1))
             raise ValueError(f"{name}: A: expected entries from 0 to 1, got {wrong}; scale them")
@@ -280,9 +282,9 @@ def _widened(A: Matrix, first: tuple[float, float], plan: Plan) -> Plan:
         return plan
     wide = kind if kind.itemsize == 8 else INT64
     saturates = longest >= _greatest(wide)
-    ring = Semiring(monoids.min, saturating_plus(wide)) if saturates else min_plus
-    typed = typed_for_rounds("closure", ring, wide, A.dtype, A.index_dtype)
-    return plan._replace(semiring=ring, typed=typed, saturates=saturates)
+    semiring = Semiring(monoids.min, saturating_plus(wide)) if saturates else min_plus
+    typed = typed_for_rounds("closure", semiring, wide, A.dtype, A.index_dtype)
+    return plan._replace(semiring=semiring, typed=typed, saturates=saturates)
 
 
 def _fitting(name: str, A: Matrix, start: Vector, x: Vector, plan: Plan) -> Vector:

@@ -84,15 +84,15 @@ def search(
     """
     flags("search", trace=trace)
     A, start = operands("search", A, "start", start)
-    ring = checks.semiring("search", semiring)
-    return Search(*search_checked("search", A, start, ring, direction, max_depth, trace))
+    semiring = checks.semiring("search", semiring)
+    return Search(*search_checked("search", A, start, semiring, direction, max_depth, trace))
 
 
 def search_checked(
     name: str,
     A: Matrix,
     start: Vector,
-    ring: Semiring,
+    semiring: Semiring,
     direction: Direction = "auto",
     max_depth: int | None = None,
     trace: bool = False,
@@ -101,7 +101,7 @@ def search_checked(
     `start` that fits.
     """
     checks.direction(name, direction)
-    plan = _plan(ring, start.dtype, A.dtype, A.index_dtype)
+    plan = _plan(semiring, start.dtype, A.dtype, A.index_dtype)
     if plan.converts:
         check_stored(name, start, plan.typed.dtype)
     depth = _max_depth(name, max_depth, A)
@@ -195,29 +195,29 @@ def operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix
 
 @functools.lru_cache(maxsize=1024)
 def typed_for_rounds(
-    name: str, ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype
+    name: str, semiring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype
 ) -> TypedSemiring:
     """The semiring over values of its own: each round's are the operands of the next. Kept, for
     comparing operators costs more than all other checks of a call.
     """
-    first = checks.typed(name, ring, start, entries, index)
-    again: TypedSemiring = checks.typed(name, ring, first.dtype, entries, index)
+    first = checks.typed(name, semiring, start, entries, index)
+    again: TypedSemiring = checks.typed(name, semiring, first.dtype, entries, index)
     if again.dtype != first.dtype:
         raise DomainMismatch(
-            f"{name}: semiring: {ring!r} makes {first.dtype} of {start} and {again.dtype} of "
+            f"{name}: semiring: {semiring!r} makes {first.dtype} of {start} and {again.dtype} of "
             f"{first.dtype}; start from values of type {again.dtype}"
         )
     return again
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(ring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -> _Plan:
-    typed = typed_for_rounds("search", ring, start, entries, index)
+def _plan(semiring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -> _Plan:
+    typed = typed_for_rounds("search", semiring, start, entries, index)
     # any of them, or the least of ascending ids
     ids = (binary.secondi, binary.firstj)
-    least_id = ring.monoid == monoids.min and ring.multiply in ids
-    takes_any = ring.monoid == monoids.any
-    values = not (takes_any and ring.multiply == binary.pair)
+    least_id = semiring.monoid == monoids.min and semiring.multiply in ids
+    takes_any = semiring.monoid == monoids.any
+    values = not (takes_any and semiring.multiply == binary.pair)
     # operands of truths are not converted
     converts = values and start != typed.dtype and typed.dtype.kind != "b"
     return _Plan(typed, values, takes_any or least_id, converts)

@@ -119,7 +119,7 @@ def started(
     the iteration; before, the host may already launch what is computed from the value. `x` may also
     be the number that all vertices begin with; then the other arguments are not checked.
     """
-    ring = _checked(x, step, norm, tol, max_iter) if isinstance(x, Vector) else _typed(step)
+    semiring = _checked(x, step, norm, tol, max_iter) if isinstance(x, Vector) else _typed(step)
     A, max_iter = step.hops[0].A, min(int(max_iter), 2**63 - 1)  # of int8 products would overflow
     fused = getattr(backend(A.device), "power", None)
     if A.nrows == 0 or max_iter == 0:
@@ -134,7 +134,7 @@ def started(
         x,
         _pulled(step),
         tuple(hop.scale for hop in step.hops),
-        ring,
+        semiring,
         (float(step.factor), float(step.keep), float(step.teleport), float(step.dangling)),
         step.restart if isinstance(step.restart, Vector) else float(step.restart),
         norm,
@@ -164,7 +164,7 @@ def composed(
     where a backend has no fused form.
     """
     _checked(x, step, norm, tol, max_iter)
-    ring = plus_times if step.weighted else plus_first
+    semiring = plus_times if step.weighted else plus_first
     # which entries of x no hop carries on, and what each vertex gets back of what they hold
     first = step.hops[0].scale
     is_dangling = _full(x, 0.0) if first is None else apply(first, binary.eq, right=0.0)
@@ -173,7 +173,7 @@ def composed(
     while iterations < max_iter:
         y = x
         for hop in step.hops:
-            y = vxm(y if hop.scale is None else ewise_mult(y, hop.scale), hop.A, ring)
+            y = vxm(y if hop.scale is None else ewise_mult(y, hop.scale), hop.A, semiring)
         shift = step.teleport + step.dangling * float(reduce(ewise_mult(x, is_dangling)))
         z = ewise_add(_times(y, step.factor), _times(x, step.keep))
         z = ewise_add(z, _times(restart, shift))
@@ -242,8 +242,8 @@ def _checked(
 
 def _typed(step: Step) -> TypedSemiring:
     """The semiring of the hops over a matrix's values and float64."""
-    ring = plus_times if step.weighted else plus_second
-    return checks.typed("power", ring, _values(step), FLOAT64)
+    semiring = plus_times if step.weighted else plus_second
+    return checks.typed("power", semiring, _values(step), FLOAT64)
 
 
 def _check_full(name: str, v: Vector) -> None:

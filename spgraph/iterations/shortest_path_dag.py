@@ -44,8 +44,8 @@ def composed_dag_edges(A: Matrix, x: Vector, typed: TypedSemiring) -> Matrix:
     """`dag_edges` out of operations, with the arguments of a backend's."""
     X, multiply = diag(x), backend(A.device).multiply_rows
     # x[i] * A[i, j], and where that is x[j]
-    ring = TypedSemiring("any_multiply", typed.multiply, monoids.any.resolve(typed.dtype))
-    carried = multiply(X, A, ring, None)
+    semiring = TypedSemiring("any_multiply", typed.multiply, monoids.any.resolve(typed.dtype))
+    carried = multiply(X, A, semiring, None)
     equal = mxm(carried, X, Semiring(monoids.any, binary.eq))
     return select(equal, indexunary.valueeq, True).pattern()
 
@@ -72,12 +72,12 @@ def parents(A: MatrixLike, x: Vector, semiring: SemiringLike) -> Vector:
     >>> parents(A, sg.Vector.from_dense([0, 1, 3]), min_plus).to_numpy(fill=-1).tolist()
     [-1, 0, 1]
     """
-    ring = checks.semiring("parents", semiring)
-    A, x, typed = _carried("parents", A, x, ring)
+    semiring = checks.semiring("parents", semiring)
+    A, x, typed = _carried("parents", A, x, semiring)
     if x.nvals == 0 or A.nvals == 0:
         return Vector.empty(A.nrows, A.index_dtype, device=A.device)
     fused = getattr(backend(A.device), "parents", composed_parents)
-    T = A._T if A.has_transpose and _keeps_order(ring) else None
+    T = A._T if A.has_transpose and _keeps_order(semiring) else None
     return fused(A, T, x, typed)
 
 
@@ -88,11 +88,11 @@ def composed_parents(A: Matrix, T: Matrix | None, x: Vector, typed: TypedSemirin
     return vxm(ids, edges, min_first)
 
 
-def _keeps_order(ring: Semiring) -> bool:
+def _keeps_order(semiring: Semiring) -> bool:
     """Whether it is known that x <= y implies x * a <= y * a: it is, for what `counted` computes.
     For plus it is not: with values that a user gives it may overflow.
     """
-    return ring in map(min_plus_and_one, range(16, 64, 8))
+    return semiring in map(min_plus_and_one, range(16, 64, 8))
 
 
 def _carried(

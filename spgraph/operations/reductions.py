@@ -164,9 +164,9 @@ def reduce_rowwise(
     A = checks.matrix("reduce_rowwise", A)
     checks.output("reduce_rowwise", (A.nrows,), A.device, mask, accum, replace, out)
     # t = A +.first 1: the products are the entries themselves
-    ring = _entries("reduce_rowwise", A, monoid, dtype, binary.first)
+    semiring = _entries("reduce_rowwise", A, monoid, dtype, binary.first)
     given: dict[str, Any] = {"mask": mask, "accum": accum, "replace": replace, "out": out}
-    return mxv_typed("reduce_rowwise", A, _ones(A, A.ncols), ring, **given)
+    return mxv_typed("reduce_rowwise", A, _ones(A, A.ncols), semiring, **given)
 
 
 @on_its_device
@@ -191,10 +191,10 @@ def reduce_columnwise(
     A = checks.matrix("reduce_columnwise", A)
     checks.output("reduce_columnwise", (A.ncols,), A.device, mask, accum, replace, out)
     # t = 1 +.second A, pushed unless the transpose is there already
-    ring = _entries("reduce_columnwise", A, monoid, dtype, binary.second)
+    semiring = _entries("reduce_columnwise", A, monoid, dtype, binary.second)
     way: Direction = "pull" if A.has_transpose else "push"
     given: dict[str, Any] = {"mask": mask, "accum": accum, "replace": replace, "out": out}
-    return vxm_typed("reduce_columnwise", _ones(A, A.nrows), A, ring, direction=way, **given)
+    return vxm_typed("reduce_columnwise", _ones(A, A.nrows), A, semiring, direction=way, **given)
 
 
 def reduce_segments(values: Array, starts: Array, op: BinaryLike) -> Array:

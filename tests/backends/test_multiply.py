@@ -388,8 +388,8 @@ def test_pair_is_known_over_all_types() -> None:
     from spgraph.backends.cuda.products.operands import is_pair
 
     for add in ("plus", "min", "any", "lor", "bor"):
-        ring = getattr(semirings, f"{add}_pair")
-        assert is_pair(ring.resolve(INT8, INT8).multiply)
+        semiring = getattr(semirings, f"{add}_pair")
+        assert is_pair(semiring.resolve(INT8, INT8).multiply)
     assert is_pair(semirings.plus_oneb.resolve(BOOL, FLOAT32).multiply)
     assert not is_pair(semirings.plus_first.resolve(BOOL, BOOL).multiply)
     two = BinaryOp.from_expressions("pair", python="2", cuda="2")

@@ -53,9 +53,9 @@ FUSED = ["distance", *(pytest.param(case, marks=pytest.mark.full) for case in OT
 @pytest.mark.parametrize("case", FUSED)
 @pytest.mark.parametrize("name", ["star both", "sparse directed", "many sources", "no edges"])
 def test_fused_equals_composed(name: str, case: str, device: str) -> None:
-    made, ring = graph(name, CASES[case]), CASES[case].ring
+    made, semiring = graph(name, CASES[case]), CASES[case].semiring
     A, v = made.A.to(device), made.v.to(device)
-    assert closure(A, v, ring).isequal(composed(A, v, ring), check_dtype=True)
+    assert closure(A, v, semiring).isequal(composed(A, v, semiring), check_dtype=True)
 
 
 @pytest.mark.parametrize(
@@ -170,10 +170,10 @@ def test_a_monoid_of_ones_own(device: str) -> None:
             x, y = y, x % y
         return abs(x)
 
-    ring = Semiring(Monoid(BinaryOp.define(gcd), 0, 1, idempotent=True), binary.first)
+    semiring = Semiring(Monoid(BinaryOp.define(gcd), 0, 1, idempotent=True), binary.first)
     A = sg.Matrix.from_coo([0, 1, 2, 3], [2, 2, 3, 0], nrows=4, ncols=4).to(device)
     start = sg.Vector.from_coo([0, 1], [12, 20], size=4, device=device)
-    assert closure(A, start, ring).to_numpy().tolist() == [4, 20, 4, 4]
+    assert closure(A, start, semiring).to_numpy().tolist() == [4, 20, 4, 4]
 
 
 def test_longest_paths_end_without_cycles(device: str) -> None:
@@ -209,13 +209,13 @@ def test_negative_weights_under_a_plus_of_ones_own(device: str) -> None:
     made = graph("acyclic", CASES["distance"])
     weights = np.random.default_rng(3).integers(-20, 60, made.A.nvals)
     A = sg.Matrix._of(*made.A.shape, made.A.indptr, made.A.indices, weights).to(device)
-    ring = Semiring(monoid.min, BinaryOp.define(plus))
+    semiring = Semiring(monoid.min, BinaryOp.define(plus))
     least: dict[int, int] = dict(made.start)
     rows, columns, _ = made.A.to_coo()
     for i, j, w in zip(rows.tolist(), columns.tolist(), weights.tolist(), strict=True):
         if i in least:
             least[j] = min(least.get(j, 10**9), least[i] + w)
-    assert entries(closure(A, made.v.to(device), ring, delta=4.0)) == least
+    assert entries(closure(A, made.v.to(device), semiring, delta=4.0)) == least
 
 
 # --- random graphs --------------------------------------------------------------------------------
@@ -240,14 +240,14 @@ def test_random_graphs(composed_too: list[str], made: Any, case: str) -> None:
     from closure_cases import fixed_point
 
     n, pairs, weights, sources = made
-    ring, add, multiply, starts, _, kind = CASES[case]
+    semiring, add, multiply, starts, _, kind = CASES[case]
     rows, columns = np.array(pairs, int).reshape(-1, 2).T
     A = sg.Matrix.from_coo(rows, columns, np.array(weights, np.int64), nrows=n, ncols=n)
     start = {s: starts[k % len(starts)] for k, s in enumerate(sources)}
     values = np.array(list(start.values()), kind)
     v = sg.Vector.from_coo(np.array(sources, np.int64), values, size=n)
     edges = dict(zip(pairs, weights, strict=True))
-    found = closure(A, v, ring)
+    found = closure(A, v, semiring)
     assert entries(found) == fixed_point(edges, start, add, multiply)
     if case in composed_too:
-        assert found.isequal(composed(A, v, ring), check_dtype=True)
+        assert found.isequal(composed(A, v, semiring), check_dtype=True)

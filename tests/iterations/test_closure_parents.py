@@ -18,9 +18,11 @@ from spgraph.semirings import Semiring, binary, bor_band, min_plus, monoid
 @pytest.mark.parametrize("case", ["distance", "distance, zeros", "width", "reliability"])
 @pytest.mark.parametrize("name", ["one", "star in", "sparse directed", "grid", "many sources"])
 def test_tight_edges(name: str, case: str, device: str) -> None:
-    made, (ring, _, multiply, *_) = graph(name, CASES[case]), CASES[case]
+    made, (semiring, _, multiply, *_) = graph(name, CASES[case]), CASES[case]
     x = expected(name, CASES[case])
-    found = dag_edges(made.A.to(device), closure(made.A, made.v, ring).to(device), ring).to("cpu")
+    found = dag_edges(made.A.to(device), closure(made.A, made.v, semiring).to(device), semiring).to(
+        "cpu"
+    )
     assert found.iso and found.dtype == bool and found.shape == made.A.shape
     rows, columns, _ = found.to_coo()
     carrying = {(i, j) for (i, j), w in made.edges.items() if i in x and multiply(x[i], w) == x[j]}
@@ -45,8 +47,8 @@ def test_tight_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("case", ["distance", "distance, zeros", "width", "reliability"])
 @pytest.mark.parametrize("name", ["one", "loop", "star in", "sparse directed", "many sources"])
 def test_parents(name: str, case: str, device: str) -> None:
-    made, (ring, _, multiply, *_) = graph(name, CASES[case]), CASES[case]
-    found = parents(made.A.to(device), closure(made.A, made.v, ring).to(device), ring)
+    made, (semiring, _, multiply, *_) = graph(name, CASES[case]), CASES[case]
+    found = parents(made.A.to(device), closure(made.A, made.v, semiring).to(device), semiring)
     assert found.dtype == made.A.indices.dtype and found.size == made.A.nrows
     assert entries(found) == least_parents(made.edges, expected(name, CASES[case]), multiply)
 
@@ -161,7 +163,7 @@ def test_parents_of_values_without_order(device: str) -> None:
     edges = dict(zip(zip(*divmod(keys, 40), strict=True), a.tolist(), strict=True))
     some = {v: int(x[v]) for v in range(40) if v % 3}
     v = sg.Vector.from_coo(np.array(list(some)), np.array(list(some.values())), size=40)
-    for ring, multiply in (
+    for semiring, multiply in (
         (Semiring(monoid.min, binary.times), lambda x, a: x * a),
         (Semiring(monoid.max, binary.minus), lambda x, a: x - a),
         (bor_band, lambda x, a: x & a),
@@ -169,7 +171,7 @@ def test_parents_of_values_without_order(device: str) -> None:
         M = A.dup().to(device)
         for has_transpose in (False, True):
             assert M.has_transpose == has_transpose
-            found = parents(M, v.to(device), ring)
+            found = parents(M, v.to(device), semiring)
             assert entries(found) == least_parents(edges, some, multiply)
             assert M.T.indptr.size == 41
 

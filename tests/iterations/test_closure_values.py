@@ -116,17 +116,17 @@ def test_absorbed_reals(device: str) -> None:
 def test_nan(sign: int, delta: Any, device: str) -> None:
     """Named semirings refuse NaN; with a multiply of one's own min and max omit it."""
 
-    def run(A: sg.Matrix, start: sg.Vector, ring: Semiring) -> Any:
-        return closure(A.to(device), start.to(device), ring, delta=delta)
+    def run(A: sg.Matrix, start: sg.Vector, semiring: Semiring) -> Any:
+        return closure(A.to(device), start.to(device), semiring, delta=delta)
 
     check_nan(run, sign)
 
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_nan_in_shards(shards: int) -> None:
-    def run(A: sg.Matrix, start: sg.Vector, ring: Semiring) -> Any:
+    def run(A: sg.Matrix, start: sg.Vector, semiring: Semiring) -> Any:
         G = A.distribute(shards)
-        return closure(G, start.to(G.device), ring, delta=2.5)
+        return closure(G, start.to(G.device), semiring, delta=2.5)
 
     check_nan(run, 1)
 
@@ -135,8 +135,8 @@ def test_nan_that_a_monoid_keeps(device: str) -> None:
     """A minimum of one's own that NaN wins over: it settles, too."""
     A = sg.Matrix.from_coo([0, 0, 1], [0, 1, 2], [1.0, 1.0, 2.0], nrows=4, ncols=4).to(device)
     start = sg.Vector.from_coo([0, 1], [np.nan, 3.0], size=4).to(device)
-    ring = Semiring(Monoid(BinaryOp.define(least_or_nan), np.inf, None, True), binary.plus)
-    found = entries(closure(A, start, ring).to("cpu"))
+    semiring = Semiring(Monoid(BinaryOp.define(least_or_nan), np.inf, None, True), binary.plus)
+    found = entries(closure(A, start, semiring).to("cpu"))
     np.testing.assert_array_equal([found[v] for v in range(3)], [np.nan] * 3)
 
 
@@ -146,10 +146,10 @@ def test_nan_that_is_an_identity() -> None:
     def lesser(x, y):  # type: ignore[no-untyped-def]
         return y if x != x or y < x else x
 
-    ring = Semiring(Monoid(BinaryOp.define(lesser), np.nan, None, True), binary.plus)
+    semiring = Semiring(Monoid(BinaryOp.define(lesser), np.nan, None, True), binary.plus)
     A = sg.Matrix.from_coo([0, 1, 0, 3], [1, 2, 2, 4], [1.0, 1.0, 5.0, 1.0], nrows=5, ncols=5)
     start = sg.Vector.from_coo([0], [0.0], size=5)
-    assert entries(closure(A, start, ring)) == {0: 0.0, 1: 1.0, 2: 2.0}
+    assert entries(closure(A, start, semiring)) == {0: 0.0, 1: 1.0, 2: 2.0}
 
 
 def test_values_without_a_total_order_settle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,10 +160,10 @@ def test_values_without_a_total_order_settle(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(fused, "ALONE", 1)  # no rounds but those that are counted
     union = BinaryOp.define(lambda x, y: x | y)
-    ring = Semiring(Monoid(union, 0, None, True), binary.first)
+    semiring = Semiring(Monoid(union, 0, None, True), binary.first)
     rows, columns = [0, 0, 0, 1, 1, 1, 2, 3, 3, 3], [0, 2, 3, 0, 2, 3, 0, 0, 1, 3]
     A = sg.Matrix.from_coo(rows, columns, 1, nrows=4, ncols=4)
-    found = closure(A, sg.Vector.from_dense([1, 2, 4, 8]), ring)
+    found = closure(A, sg.Vector.from_dense([1, 2, 4, 8]), semiring)
     assert entries(found) == dict.fromkeys(range(4), 15)
 
 
@@ -264,8 +264,8 @@ def test_bad_input(call: Any, message: str) -> None:
 
 def test_start_without_entries(device: str) -> None:
     A, _ = path_graph([1, 2], device)
-    for loop, ring, kind in ((closure, min_first, np.int32), (composed, min_plus, np.int64)):
-        found = loop(A, sg.Vector.empty(3, kind, device=device), ring)
+    for loop, semiring, kind in ((closure, min_first, np.int32), (composed, min_plus, np.int64)):
+        found = loop(A, sg.Vector.empty(3, kind, device=device), semiring)
         assert found.nvals == 0 and found.dtype == kind and found.size == 3
 
 

@@ -203,20 +203,20 @@ FUSED = ["least parent", *(pytest.param(case, marks=pytest.mark.full) for case i
     "name", ["skewed both", "sparse directed", "two components", "many sources"]
 )
 def test_fused_equals_composed(name: str, case: str, device: str) -> None:
-    made, ring = graph(name, case), CASES[case].ring
+    made, semiring = graph(name, case), CASES[case].semiring
     A, start = made.A.to(device), made.start().to(device)
-    typed = typed_for_rounds("search", ring, start.dtype, A.dtype, A.index_dtype)
+    typed = typed_for_rounds("search", semiring, start.dtype, A.dtype, A.index_dtype)
     level, value, _ = composed_search(A, A.T, start, typed, False, "auto", A.nrows, False)
     for direction in DIRECTIONS:
-        fast = search(A, start, ring, direction=direction)
+        fast = search(A, start, semiring, direction=direction)
         assert fast.level.isequal(level)
         if fast.value is not None:
             assert fast.value.isequal(value, check_dtype=True)
 
 
-@pytest.mark.parametrize("ring", [any_pair, min_secondi], ids=repr)
+@pytest.mark.parametrize("semiring", [any_pair, min_secondi], ids=repr)
 def test_graphs_of_all_types_of_values_share_a_compiled_kernel(
-    ring: Any, monkeypatch: pytest.MonkeyPatch
+    semiring: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from spgraph.backends.cpu.search import search as module
 
@@ -230,12 +230,12 @@ def test_graphs_of_all_types_of_values_share_a_compiled_kernel(
     monkeypatch.setattr(module, "_kernels", kernels)
     A = matrix("sparse directed")
     start = sg.Vector.unit(1, 1, size=A.nrows, dtype=A.index_dtype)
-    first = search(A, start, ring)
+    first = search(A, start, semiring)
     compiled = list(found[-1].search.signatures)
     for values in (True, 0.5, np.arange(A.nvals, dtype=np.float32)):
         rows, columns, _ = A.to_coo()
         B = sg.Matrix.from_coo(rows, columns, values, nrows=A.nrows, ncols=A.ncols)
-        assert search(B, start, ring).level.isequal(first.level)
+        assert search(B, start, semiring).level.isequal(first.level)
     searches = {id(each) for each in found if hasattr(each, "search")}
     assert len(searches) == 1 and list(found[-1].search.signatures) == compiled
 
@@ -326,16 +326,16 @@ def test_start_on_another_device() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("ring", [any_pair, min_secondi, plus_first], ids=repr)
-def test_large_graph_equals_cpu(ring: Any) -> None:
+@pytest.mark.parametrize("semiring", [any_pair, min_secondi, plus_first], ids=repr)
+def test_large_graph_equals_cpu(semiring: Any) -> None:
     A = sg.generators.kronecker(18, 16)
     G = A.to("cuda")
     for source in np.flatnonzero(np.diff(A.indptr))[[3, 1000, -5]].tolist():
-        one = 1.0 if ring == plus_first else source
+        one = 1.0 if semiring == plus_first else source
         start = sg.Vector.from_coo([source], [one], size=A.nrows)
-        expected = search(A, start, ring)
+        expected = search(A, start, semiring)
         for direction in DIRECTIONS:
-            found = search(G, start.to("cuda"), ring, direction=direction)
+            found = search(G, start.to("cuda"), semiring, direction=direction)
             assert found.level.to("cpu").isequal(expected.level)
             if found.value is not None:
                 assert found.value.to("cpu").isequal(expected.value)

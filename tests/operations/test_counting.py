@@ -112,22 +112,24 @@ def test_nothing_gives_the_identity_in_the_type_of_the_result(device: str) -> No
 
 
 # every semiring and every type once by default: the others are the same over values of other width
-RINGS = (semirings.any_pair, semirings.lor_pair, semirings.land_pair)
+SEMIRINGS = (semirings.any_pair, semirings.lor_pair, semirings.land_pair)
 KINDS = (bool, np.int8, np.float64)
 
 
 @pytest.mark.parametrize(
-    ("ring", "kind"),
+    ("semiring", "kind"),
     [
-        pytest.param(ring, kind, marks=pytest.mark.full if RINGS.index(ring) != k else ())
-        for ring in RINGS
+        pytest.param(
+            semiring, kind, marks=pytest.mark.full if SEMIRINGS.index(semiring) != k else ()
+        )
+        for semiring in SEMIRINGS
         for k, kind in enumerate(KINDS)
     ],
 )
-def test_reached_is_a_truth_value(ring: Any, kind: Any, device: str) -> None:
+def test_reached_is_a_truth_value(semiring: Any, kind: Any, device: str) -> None:
     A = sg.Matrix.from_dense(np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], kind)).to(device)
     start = sg.Vector.from_coo([0], np.ones(1, kind), size=3).to(device)
     for way in ("push", "pull"):
-        found = sg.vxm(start, A, ring, direction=way)
+        found = sg.vxm(start, A, semiring, direction=way)
         assert found.dtype == np.bool_ and found.nvals == 2
-    assert sg.mxm(A, A, ring).dtype == np.bool_
+    assert sg.mxm(A, A, semiring).dtype == np.bool_

@@ -210,21 +210,21 @@ ONE_SIDE += [("max_first", True)]
 
 
 @pytest.mark.parametrize(
-    ("ring", "left"),
+    ("name", "left"),
     [
-        pytest.param(ring, left, marks=pytest.mark.full if (ring, left) in ONE_SIDE else ())
-        for ring in ("plus_times", "min_plus", "max_first", "plus_pair", "lor_land")
+        pytest.param(name, left, marks=pytest.mark.full if (name, left) in ONE_SIDE else ())
+        for name in ("plus_times", "min_plus", "max_first", "plus_pair", "lor_land")
         for left in (False, True)
     ],
 )
-def test_the_same_as_vectors_column_by_column(ring: str, left: bool, device: str) -> None:
+def test_the_same_as_vectors_column_by_column(name: str, left: bool, device: str) -> None:
     """With NaN, infinities and negative zeros among the values."""
     chance = np.random.default_rng(8)
     S = scipy.sparse.random_array((40, 40), density=0.2, rng=chance, format="csr")
     S.data[::7], S.data[1::9] = np.nan, -np.inf
     X = chance.random((40, 6))
     X[::5], X[1::6], X[2::7] = np.inf, np.nan, -0.0
-    semiring = getattr(semirings, ring)
+    semiring = getattr(semirings, name)
     A = Matrix.from_scipy(S).to(device)
     given = move(np.ascontiguousarray(X.T if left else X), A.device)
     got = sg.mxm(given, A, semiring) if left else sg.mxm(A, given, semiring)
@@ -262,8 +262,8 @@ def test_a_row_without_entries_holds_the_identity_or_fill(width: int | None, dev
     x = move(np.ones(2) if width is None else np.ones((2, width)), A.device)
     product = sg.mxv if width is None else sg.mxm
 
-    def row(*ring: Any, **fill: Any) -> Any:
-        return np.unique(move(product(A, x, *ring, **fill), "cpu")[1]).tolist()
+    def row(*semiring: Any, **fill: Any) -> Any:
+        return np.unique(move(product(A, x, *semiring, **fill), "cpu")[1]).tolist()
 
     assert row() == [0] and row(min_plus) == [np.inf] and row(semirings.max_times) == [-np.inf]
     assert row(fill=-1) == [-1] and row(any_first, fill=np.float32(0.5)) == [0.5]

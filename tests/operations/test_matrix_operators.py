@@ -104,8 +104,8 @@ def test_user_defined_operators(device: str) -> None:
     B = library_matrix({(0, 0): 2.0, (1, 1): 3.0}, (2, 2), case, device)
     assert matrix_entries(operations.ewise_add(A, B, op)) == {(0, 0): -1, (0, 1): 5, (1, 1): 3}
     least = semirings.Monoid(semirings.binary.min, np.inf)
-    ring = semirings.Semiring(least, op)
-    assert matrix_entries(operations.mxm(A, B, ring)) == {(0, 0): -1, (0, 1): 3}
+    semiring = semirings.Semiring(least, op)
+    assert matrix_entries(operations.mxm(A, B, semiring)) == {(0, 0): -1, (0, 1): 3}
 
 
 def test_out_may_be_an_argument_and_its_own_mask(device: str) -> None:

@@ -204,11 +204,11 @@ def graphblas(
         nrows=shape[0],
         ncols=shape[1],
     )
-    ring = getattr(
+    semiring = getattr(
         gb.semiring.ss if case["semiring"][-1] in "ij" else gb.semiring,
         case["semiring"],
     )
-    product = ring(vector(u, size_in) @ A) if left else ring(A @ vector(u, size_in))
+    product = semiring(vector(u, size_in) @ A) if left else semiring(A @ vector(u, size_in))
     options: dict[str, Any] = {}
     if case["mask"] != "none":
         options["mask"] = mask_of(case["mask"], vector(m, size_out))

@@ -52,15 +52,15 @@ def drawn(rows: int, columns: int, density: float, dtype: str, seed: int) -> sg.
     ids=lambda case: f"{case[0].name}-{case[1].name}-{case[2]}",
 )
 def test_equals_reduce_of_mxm(case: Any, device: str) -> None:
-    ring, add, dtype = case
+    semiring, add, dtype = case
     for k, (n, m, p, density) in enumerate(SHAPES):
         A, B = drawn(n, m, density, dtype, k), drawn(p, m, density, dtype, k + 10)
         M = drawn(n, p, 0.4, "int8", k + 20)
         A, B, M = A.to(device), B.to(device), M.to(device)
         M._values[:5] = 0
         for mask in (None, M.S, M.V, ~M.S):
-            expected = sg.reduce(sg.mxm(A, B.T, ring, mask=mask), add)
-            got = sg.reduce_mxm(A, B.T, ring, add, mask=mask)
+            expected = sg.reduce(sg.mxm(A, B.T, semiring, mask=mask), add)
+            got = sg.reduce_mxm(A, B.T, semiring, add, mask=mask)
             assert got.dtype == expected.dtype
             assert got == pytest.approx(expected, rel=1e-6), (n, mask)
 

@@ -291,8 +291,8 @@ def test_a_monoid_of_a_user() -> None:
         Monoid(op, near).resolve("float64").identity == 1.0
         and Monoid(op, near).resolve("int8").identity == 0
     )
-    ring = Semiring(mine, binary.times).resolve("int16", "int16")
-    assert ring.name == "gcd_times" and ring.dtype == np.dtype("int16")
+    semiring = Semiring(mine, binary.times).resolve("int16", "int16")
+    assert semiring.name == "gcd_times" and semiring.dtype == np.dtype("int16")
     values = np.array([0, 4, 6, 9, 35, -12], np.int32)
     x, y = (np.ascontiguousarray(a.ravel()) for a in np.meshgrid(values, values, indexing="ij"))
     case = sc.Case("gcd", found.function.taking(2), (x, y))
@@ -341,9 +341,9 @@ def test_monoids_of_zeros_of_either_sign_are_two(kind: str) -> None:
     for each, sign in ((above, 1), (below, -1), (above, 1)):
         for found in (each.resolve(kind).identity, each.reduction(kind).identity):
             assert math.copysign(1, found) == sign
-        ring = Semiring(each, binary.times).resolve(kind, kind)
-        assert math.copysign(1, ring.add.identity) == sign
-        assert ring != Semiring(below if sign > 0 else above, binary.times).resolve(kind, kind)
+        semiring = Semiring(each, binary.times).resolve(kind, kind)
+        assert math.copysign(1, semiring.add.identity) == sign
+        assert semiring != Semiring(below if sign > 0 else above, binary.times).resolve(kind, kind)
         assert math.copysign(1, sg.reduce(sg.Vector.empty(3, kind), each)) == sign
 
 

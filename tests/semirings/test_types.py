@@ -61,18 +61,18 @@ def test_every_semiring_over_every_type(add: str, x: np.dtype[Any]) -> None:
     for multiply, y in itertools.product(binary, TYPES):
         if multiply == "ldexp" and not np.can_cast(y, np.int64):
             continue
-        ring = Semiring(getattr(monoid, add), getattr(binary, multiply))
+        semiring = Semiring(getattr(monoid, add), getattr(binary, multiply))
         expected = oracle.product_type(add, multiply, x, y, np.int32)
         both_bool = x == y == sc.BOOL and expected == np.int64
         common = np.dtype(np.int64) if both_bool else np.promote_types(x, y)
         fits = takes(multiply, common) and takes(add, expected)
         fits &= add not in LOGICAL or expected == sc.BOOL
-        label = f"{ring.name}({x}, {y})"
+        label = f"{semiring.name}({x}, {y})"
         if not fits:
             with pytest.raises(DomainMismatch):
-                ring.resolve(x, y, index="int32")
+                semiring.resolve(x, y, index="int32")
             continue
-        typed = ring.resolve(x, y, index="int32")
+        typed = semiring.resolve(x, y, index="int32")
         assert typed.dtype == typed.add.dtype == typed.multiply.result == expected, label
         assert typed.multiply.arguments[:2] == (x, y), label
 

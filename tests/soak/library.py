@@ -88,8 +88,8 @@ def _called(case: Case, given: list[Any], out: Any, options: dict[str, Any], pla
     name, _, form = case.what.partition(" ")
     function = getattr(sg, name)
     if name in ("mxv", "vxm", "mxm"):
-        ring = getattr(semirings, "_".join(case.op))
-        return function(*given, ring, **case.options, **options)
+        semiring = getattr(semirings, "_".join(case.op))
+        return function(*given, semiring, **case.options, **options)
     if name.startswith("ewise") or name == "kronecker":
         return function(*given, getattr(binary, case.op), **case.options, **options)
     if name == "apply":

@@ -53,9 +53,9 @@ def _product(case: Case) -> Entries | Refusal:
     a, b = case.operands
     add, multiply = case.op
     if multiply in PLACES:
-        ring = getattr(gb.semiring, f"{add}_{multiply}")
+        semiring = getattr(gb.semiring, f"{add}_{multiply}")
         a, b = (e.with_values(np.ones(e.keys.size, np.int64)) for e in (a, b))
-        return entries_of(getattr(holder(a), case.what)(holder(b), ring).new())
+        return entries_of(getattr(holder(a), case.what)(holder(b), semiring).new())
     x, y, _ = rules.semiring_types(add, multiply, a.dtype, b.dtype)
     if multiply == "first" or multiply == "second":  # the other's values are not looked at
         a, b = (
@@ -66,8 +66,8 @@ def _product(case: Case) -> Entries | Refusal:
         x = y = x if multiply == "first" else y
     if multiply == "pair":
         a, b = (e.with_values(np.ones(e.keys.size, x)) for e in (a, b))
-    ring = _semiring(add, multiply, x)
-    made = getattr(holder(a.cast(x)), case.what)(holder(b.cast(y)), ring).new()
+    semiring = _semiring(add, multiply, x)
+    made = getattr(holder(a.cast(x)), case.what)(holder(b.cast(y)), semiring).new()
     return _without_nan(entries_of(made).cast(case.result), add)
 
 

@@ -80,7 +80,7 @@ def vector(size: int, share: float, dtype: str, seed: int = 3) -> Vector:
     return Vector.from_coo(found, chance.integers(0, 5, found.size).astype(dtype), size=size)
 
 
-RINGS = [
+SEMIRINGS = [
     ("plus_times", "int64", False),
     ("min_plus", "float32", False),
     ("lor_land", "bool", True),
@@ -89,9 +89,9 @@ RINGS = [
 ]
 
 
-def same(ring: str, ours: Vector, theirs: Vector) -> None:
+def same(semiring: str, ours: Vector, theirs: Vector) -> None:
     """Equal entries; for `any`, equal positions."""
-    if ring.startswith("any"):
+    if semiring.startswith("any"):
         assert np.array_equal(ours.to_coo()[0], theirs.to_coo()[0])
     else:
         assert ours.isequal(theirs, check_dtype=True)
@@ -102,16 +102,16 @@ SHARES["push"] = [(1.1, False), (0.3, True), (0.01, False)]
 
 
 def crossed(kind: str) -> list[Any]:
-    """Rings x shares x masks. Each is compiled, for both backends: by default each share meets each
-    mask once, with one ring after the other.
+    """Semirings x shares x masks. Each is compiled, for both backends: by default each share meets
+    each mask once, with one semiring after the other.
     """
     cases = []
-    for r, ring in enumerate(RINGS):
+    for r, semiring in enumerate(SEMIRINGS):
         for s, share in enumerate(SHARES[kind]):
             for m, mask in enumerate(("none", "structure", "complement value")):
-                marks = [] if r == (3 * s + m) % len(RINGS) else pytest.mark.full
-                name = "-".join(map(str, (*ring, *share, mask)))
-                cases.append(pytest.param(*ring, *share, mask, id=name, marks=marks))
+                marks = [] if r == (3 * s + m) % len(SEMIRINGS) else pytest.mark.full
+                name = "-".join(map(str, (*semiring, *share, mask)))
+                cases.append(pytest.param(*semiring, *share, mask, id=name, marks=marks))
     return cases
 
 
@@ -119,29 +119,29 @@ def mask_of(v: Vector, kind: str) -> Mask | None:
     return {"none": None, "structure": v.S, "complement value": ~v.V}[kind]
 
 
-FACTORS = ("ring", "dtype", "iso", "share", "flip", "mask")
+FACTORS = ("semiring", "dtype", "iso", "share", "flip", "mask")
 
 
 @pytest.mark.parametrize(FACTORS, crossed("pull"))
 def test_pull_rows_of_every_length(
-    ring: str, dtype: str, iso: bool, share: float, flip: bool, mask: str
+    semiring: str, dtype: str, iso: bool, share: float, flip: bool, mask: str
 ) -> None:
     A = rows_of_every_length(dtype, iso)
-    typed = getattr(semirings, ring).resolve(A.dtype, A.dtype, index=A.indices.dtype)
+    typed = getattr(semirings, semiring).resolve(A.dtype, A.dtype, index=A.indices.dtype)
     chosen = mask_of(vector(A.nrows, 0.5, "int8"), mask)
     u = vector(NCOLS, share, dtype).to_bitmap()
-    same(ring, cuda.pull(A, u, typed, chosen, flip), cpu.pull(A, u, typed, chosen, flip))
+    same(semiring, cuda.pull(A, u, typed, chosen, flip), cpu.pull(A, u, typed, chosen, flip))
 
 
 @pytest.mark.parametrize(FACTORS, crossed("push"))
 def test_push_rows_of_every_length(
-    ring: str, dtype: str, iso: bool, share: float, flip: bool, mask: str
+    semiring: str, dtype: str, iso: bool, share: float, flip: bool, mask: str
 ) -> None:
     A = rows_of_every_length(dtype, iso, "int64")
-    typed = getattr(semirings, ring).resolve(A.dtype, A.dtype, index=A.indices.dtype)
+    typed = getattr(semirings, semiring).resolve(A.dtype, A.dtype, index=A.indices.dtype)
     chosen = mask_of(vector(NCOLS, 0.5, "int8"), mask)
     u = vector(A.nrows, share, dtype)
-    same(ring, cuda.push(A, u, typed, chosen, flip), cpu.push(A, u, typed, chosen, flip))
+    same(semiring, cuda.push(A, u, typed, chosen, flip), cpu.push(A, u, typed, chosen, flip))
 
 
 # (semiring, type of A, of X, iso, index, flip) and columns: of one load a lane, of two, of several
@@ -161,18 +161,18 @@ def check_array(
     case: tuple[Any, ...], width: int, device: str, move: Any = lambda x, device: x
 ) -> None:
     """The product of rows of every length with an array, by both backends."""
-    ring, dtype, other, iso, index, flip, _ = case
+    name, dtype, other, iso, index, flip, _ = case
     A = rows_of_every_length(dtype, iso, index)
     X = np.random.default_rng(width).integers(0, 5, (NCOLS, width)).astype(other)
     types = (other, dtype) if flip else (dtype, other)
-    semiring = getattr(semirings, ring, None) or Semiring(monoid.max, binary.secondj)
+    semiring = getattr(semirings, name, None) or Semiring(monoid.max, binary.secondj)
     typed = semiring.resolve(*types, index=A.indices.dtype)
     fill = typed.dtype.type(1)
     expected = cpu.multiply_array(A, X, typed, flip, fill)
     got = cuda.multiply_array(A.to(device), move(X, device), typed, flip, fill)
     got = move(got, "cpu")
     assert got.dtype == expected.dtype == typed.dtype and got.shape == expected.shape
-    if ring.startswith("any"):  # one of the products: a column of the row
+    if name.startswith("any"):  # one of the products: a column of the row
         first = got[:, :1]
         assert np.array_equal(got, np.broadcast_to(first, got.shape))
         rows = [set(A.indices[a:b].tolist()) or {1} for a, b in pairwise_of(A.indptr)]

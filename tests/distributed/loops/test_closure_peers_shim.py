@@ -56,13 +56,13 @@ def take(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
 def check(name: str, case: str, cuts: Sequence[float] = THIRDS, **more: Any) -> int:
     """The closure of a graph in shards equals that of plain loops; how many edges it looked at."""
     made, kind = graph(name, CASES[case]), CASES[case]
-    typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
+    typed = kind.semiring.resolve(made.v.dtype, made.A.dtype)
     n = made.A.nrows
     offsets = [int(x * n) for x in (0, *cuts, 1)]
     buffers = HostBuffers(len(offsets) - 1)
     shards = shards_of(made.A, offsets)
     for delta in more.get("deltas", (3,)):
-        ordered = kind.ring.monoid in (monoid.min, monoid.max)
+        ordered = kind.semiring.monoid in (monoid.min, monoid.max)
         found, parts = run(shards, buffers, made.v, typed, delta if ordered else None)
         assert found == expected(name, kind)
     return sum(part.relaxations for part in parts)

@@ -40,9 +40,9 @@ def cuts(n: int, peers: int) -> list[int]:
 @pytest.mark.parametrize("name", ["sparse directed", "skewed both", "grid", "many sources"])
 def test_small_graphs(name: str, case: str, buffers: PeerBuffers) -> None:
     kind, made = CASES[case], graph(name, CASES[case])
-    typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
+    typed = kind.semiring.resolve(made.v.dtype, made.A.dtype)
     there = on_devices(host.shards_of(made.A, cuts(made.A.nrows, len(buffers.devices))))
-    ordered = kind.ring.monoid in (monoid.min, monoid.max)
+    ordered = kind.semiring.monoid in (monoid.min, monoid.max)
     for delta in (0.05, 20) if ordered else (None,):
         found, _ = host.run(there, buffers, made.v, typed, delta, gpus.place)
         assert found == expected(name, kind)

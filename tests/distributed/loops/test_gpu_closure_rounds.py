@@ -50,12 +50,12 @@ def test_closures(
     for name in ("skewed both", "sparse directed", "grid", "many sources"):
         for case in ("distance, zeros", "width, float32", "narrowness", "reached"):
             made, kind = graph(name, CASES[case]), CASES[case]
-            typed = kind.ring.resolve(made.v.dtype, made.A.dtype)
+            typed = kind.semiring.resolve(made.v.dtype, made.A.dtype)
             G = spread(made.A, devices, how)
             view = G.T  # a threshold needs it
             assert view.shards
             start = made.v.to(G.device)
-            ordered = kind.ring.monoid in (monoid.min, monoid.max)
+            ordered = kind.semiring.monoid in (monoid.min, monoid.max)
             for delta in (1, 50) if ordered else (None,):
                 found = closures.closure(G, start, typed, delta)
                 assert entries(found.gather()) == expected(name, kind), (name, case, delta)
@@ -88,8 +88,8 @@ def test_one_closure_after_another(devices: list[str]) -> None:
 def test_nan(shards: int, exchange: str, sign: int) -> None:
     devices = ["cuda:0"] * shards if exchange == "auto" else names(shards)
 
-    def run(A: Matrix, start: Vector, ring: Semiring) -> Any:
+    def run(A: Matrix, start: Vector, semiring: Semiring) -> Any:
         G = A.distribute(shards, devices=devices, exchange=exchange)
-        return closure(G, start.to(G.device), ring, delta=2.5)
+        return closure(G, start.to(G.device), semiring, delta=2.5)
 
     check_nan(run, sign)

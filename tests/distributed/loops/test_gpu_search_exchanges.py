@@ -63,7 +63,7 @@ def test_large_graphs_on_peers(count: int, name: str) -> None:
     rng = np.random.default_rng(2)
     W = sg.Matrix.from_coo(*A.to_coo()[:2], rng.integers(1, 99, A.nvals), nrows=A.nrows)
     source = int(A.row_degrees().values.argmax())
-    for ring, B, start, kind in (
+    for semiring, B, start, kind in (
         (plus_first, A, 1.0, "float64"),
         (max_first, A, -7, "int16"),
         (min_plus, W, 0, "int64"),
@@ -71,9 +71,9 @@ def test_large_graphs_on_peers(count: int, name: str) -> None:
     ):
         one, G = B.to(devices[0]), B.distribute(count, devices=devices, exchange="peer")
 
-        def found(C: Any, direction: Any, ring=ring, start=start, kind=kind) -> Any:  # type: ignore[no-untyped-def]
+        def found(C: Any, direction: Any, semiring=semiring, start=start, kind=kind) -> Any:  # type: ignore[no-untyped-def]
             begin = sg.Vector.unit(source, start, size=A.nrows, dtype=kind).to(C.device)
-            return search(C, begin, ring, direction=direction)
+            return search(C, begin, semiring, direction=direction)
 
         expected = found(one, "auto")
         for direction in ("auto", "push", "pull") if name == "kronecker" else ("auto",):
@@ -91,10 +91,10 @@ def test_an_operator_named_as_one_that_gives_ids(how: str) -> None:
     """A user's `secondi` gives numbers that are no ids."""
     devices = gpus.names(2)
     A = sg.generators.grid(20, 30)
-    ring = Semiring(monoid.min, BinaryOp.define(lambda x, y: x + 0.5, "secondi"))
+    semiring = Semiring(monoid.min, BinaryOp.define(lambda x, y: x + 0.5, "secondi"))
     start = sg.Vector.unit(7, 0.0, size=A.nrows, dtype="float64")
-    expected = search(A, start, ring)
+    expected = search(A, start, semiring)
     G = A.distribute(2, devices=devices, exchange=how)
-    found = search(G, start.to(G.device), ring)
+    found = search(G, start.to(G.device), semiring)
     assert found.value is not None and expected.value is not None
     assert gathered(found.value).isequal(expected.value)

@@ -87,11 +87,13 @@ def test_large_graphs(name: str, devices: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ring", "kind"),
+    ("semiring", "kind"),
     [(plus_first, "int64"), (any_first, "float32"), (max_times, "float32"), (min_secondj, "int32")],
     ids=repr,
 )
-def test_values(ring: Any, kind: str, devices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values(
+    semiring: Any, kind: str, devices: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sums of products over several shards, as lists and as bitmaps, equal those of the CPU."""
     rows, columns, _ = sg.generators.kronecker(14, 16, seed=1).to_coo()
     weights = np.random.default_rng(2).integers(1, 4, rows.size).astype(kind)
@@ -102,10 +104,10 @@ def test_values(ring: Any, kind: str, devices: list[str], monkeypatch: pytest.Mo
     for most in (16, 1 << 20):
         monkeypatch.setattr(kernels, "LIST_EDGES", most)
         for direction in ("auto", "push", "pull"):
-            expected: Any = search(A, start, ring)
-            found: Any = search(G, start.to(G.device), ring, direction=direction)  # type: ignore[arg-type]
+            expected: Any = search(A, start, semiring)
+            found: Any = search(G, start.to(G.device), semiring, direction=direction)  # type: ignore[arg-type]
             assert found.level.gather().isequal(expected.level)
-            if ring is not any_first:
+            if semiring is not any_first:
                 assert found.value.gather().isequal(expected.value)
             else:  # all products of a source are its value
                 assert np.isin(found.value.gather().to_coo()[1], [3, 5]).all()

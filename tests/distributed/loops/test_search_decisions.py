@@ -64,15 +64,15 @@ def totals() -> list[tuple[int, ...]]:
 
 @pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 @pytest.mark.parametrize(
-    ("ring", "first"),
+    ("semiring", "first"),
     [(None, False), (PARENTS, True), (SUMS, False)],
     ids=["levels", "parents", "sums"],
 )
 def test_kernels_and_host_decide_alike(
-    ring: semirings.TypedSemiring | None, first: bool, monkeypatch: pytest.MonkeyPatch
+    semiring: semirings.TypedSemiring | None, first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids, values = np.dtype("i4"), np.dtype(bool)
-    text = program(ring, first, True, False, ids, ids, values, ids) + whole("common.cuh")
+    text = program(semiring, first, True, False, ids, ids, values, ids) + whole("common.cuh")
     library = cuda_host_shim.compiled("search_decisions", text + whole("search_state.cuh") + KERNEL)
     given = np.array(totals(), np.int64)
     made = np.zeros(len(given), np.int64)
@@ -89,11 +89,11 @@ def test_kernels_and_host_decide_alike(
             open_,
             m,
             bool(symmetric),
-            ring is not None,
-            first or ring is None,
+            semiring is not None,
+            first or semiring is None,
         )
         work = edges + (0 if queued else CONVERT_EDGES)
-        step = SEARCH_PUSH_STEP if ring is not None else SEARCH_PUSH_STEP_HUBS
+        step = SEARCH_PUSH_STEP if semiring is not None else SEARCH_PUSH_STEP_HUBS
         pays = pays and work > words // int(step)
         if way != DIRECTIONS["auto"]:
             pays = way == DIRECTIONS["pull"]

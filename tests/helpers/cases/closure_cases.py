@@ -32,7 +32,7 @@ from spgraph.semirings import (
 class Case(NamedTuple):
     """A semiring over given types, and what it computes in Python."""
 
-    ring: Semiring
+    semiring: Semiring
     add: Callable[[Any, Any], Any]
     multiply: Callable[[Any, Any], Any]
     starts: tuple[Any, ...]  # values of the sources, in turn
@@ -193,15 +193,15 @@ def check_nan(run: Callable[[sg.Matrix, sg.Vector, Semiring], Any], sign: int) -
     A = sg.Matrix.from_coo(*ends, weights, nrows=22, ncols=22)
     starts = sign * np.array(list(NAN_STARTS.values()))
     start = sg.Vector.from_coo(list(NAN_STARTS), starts, size=22)
-    ring = Semiring(monoid.min if sign > 0 else monoid.max, BinaryOp.define(sums))
-    found = entries(gathered(run(A, start, ring)))
+    semiring = Semiring(monoid.min if sign > 0 else monoid.max, BinaryOp.define(sums))
+    found = entries(gathered(run(A, start, semiring)))
     assert list(found) == list(NAN_VALUES)
     np.testing.assert_array_equal(list(found.values()), sign * np.array(list(NAN_VALUES.values())))
 
 
 def check_closure(name: str, case: Case, A: Any, **options: Any) -> None:
     """One closure, compared with plain loops; A is the graph's Matrix where the closure runs."""
-    found = closure(A, graph(name, case).v.to(A.device), case.ring, **options)
+    found = closure(A, graph(name, case).v.to(A.device), case.semiring, **options)
     assert found.size == A.nrows and found.dtype == case.kind
     assert entries(gathered(found)) == expected(name, case)
 

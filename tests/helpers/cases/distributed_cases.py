@@ -102,13 +102,13 @@ def check_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
         u = vector(n, density)
         v, mask = spread(u), vector(n, 0.4, seed=8)
         V = spread(mask)
-        for ring in (plus_times, min_plus, any_pair, min_secondi):
+        for semiring in (plus_times, min_plus, any_pair, min_secondi):
             for way in ("push", "pull"):
                 options: dict[str, Any] = {"direction": way}
-                same(sg.vxm(v, G, ring, **options), sg.vxm(u, A, ring, **options))
+                same(sg.vxm(v, G, semiring, **options), sg.vxm(u, A, semiring, **options))
                 # shards know of a semiring only whether it looks at positions
-                if ring in (plus_times, min_secondi):
-                    same(sg.mxv(G, v, ring, **options), sg.mxv(A, u, ring, **options))
+                if semiring in (plus_times, min_secondi):
+                    same(sg.mxv(G, v, semiring, **options), sg.mxv(A, u, semiring, **options))
         for masks in ((V.S, mask.S), (~V.S, ~mask.S), (V.V, mask.V)):
             for way in ("push", "pull"):
                 same(
@@ -226,16 +226,16 @@ def check_array_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
     rng = np.random.default_rng(4)
     last = Semiring(monoid.max, binary.secondj), Semiring(monoid.max, binary.firsti)
     # A is on the left, on the right; each is compiled
-    for ring, sides in ((plus_times, "l"), (min_plus, "r"), *((each, "lr") for each in last)):
+    for semiring, sides in ((plus_times, "l"), (min_plus, "r"), *((each, "lr") for each in last)):
         for shape in ((A.ncols,), (A.ncols, 1), (A.ncols, 5), (A.ncols, 0)):
             x = rng.integers(0, 9, shape).astype(np.float64)
             right, left = (sg.mxv, sg.vxm) if x.ndim == 1 else (sg.mxm, sg.mxm)
             for fill in (None, 3):
                 for side in sides:
                     ours, plain = (
-                        right(X, x, ring, fill=fill)
+                        right(X, x, semiring, fill=fill)
                         if side == "l"
-                        else left(x.T, X, ring, fill=fill)
+                        else left(x.T, X, semiring, fill=fill)
                         for X in (G, A)
                     )
                     assert type(ours) is np.ndarray and ours.dtype == plain.dtype
@@ -308,18 +308,18 @@ def check_loops(A: sg.Matrix, G: Any, spread: Spread) -> None:
     from spgraph.iterations import closure, contract, search
 
     for direction in ("auto", "push", "pull"):
-        for ring in (any_pair, min_secondi, plus_first):
+        for semiring in (any_pair, min_secondi, plus_first):
             start = sg.Vector.from_coo([5, 8], [5, 8], size=A.nrows)
-            plain = search(A, start, ring, direction=direction)
-            found = search(G, spread(start), ring, direction=direction, trace=True)
+            plain = search(A, start, semiring, direction=direction)
+            found = search(G, spread(start), semiring, direction=direction, trace=True)
             same(found.level, plain.level)
             assert (plain.value is None) == (found.value is None)
             if plain.value is not None:
                 same(found.value, plain.value)
             assert sum(level.frontier for level in found.trace) == plain.level.nvals
-    for ring in (min_plus, max_min, min_first):
+    for semiring in (min_plus, max_min, min_first):
         start = sg.Vector.from_coo([5], [10], size=A.nrows)
-        same(closure(G, spread(start), ring), closure(A, start, ring))
+        same(closure(G, spread(start), semiring), closure(A, start, semiring))
     for X in components(A.nrows):
         for symmetric in (None, True):
             X.symmetric = symmetric

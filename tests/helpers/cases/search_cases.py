@@ -83,7 +83,7 @@ class Case(NamedTuple):
     that (+) may take.
     """
 
-    ring: Semiring
+    semiring: Semiring
     add: np.ufunc | None
     multiply: Callable[[Any, Any, Any, Any], Any]  # of x[u], A[u, v], u, v
     starts: tuple[Any, ...]  # values of the sources, in turn
@@ -278,7 +278,7 @@ def check_search(
     made, given = graph(name, case), CASES[case]
     A = place(made.A)
     found: Any = search(
-        A, made.start().to(A.device), given.ring, direction=direction, max_depth=max_depth
+        A, made.start().to(A.device), given.semiring, direction=direction, max_depth=max_depth
     )
     level, value = levels_and_values(name, case, 10**6 if max_depth is None else max_depth)
     reached = level >= 0

@@ -60,10 +60,10 @@ def accumulate(add: TypedMonoid) -> str:
 
 
 @lru_cache(maxsize=1024)
-def semiring(ring: TypedSemiring, **values: Hashable) -> str:
+def semiring(semiring: TypedSemiring, **values: Hashable) -> str:
     """The preamble of a product."""
     return "\n".join(
-        (constants(**values), ring.multiply.define_python("multiply"), monoid(ring.add))
+        (constants(**values), semiring.multiply.define_python("multiply"), monoid(semiring.add))
     )
 
 

@@ -53,10 +53,10 @@ def closure_path_parents(
     One copy and two launches, one read-back; then as for `path_parents`.
     """
     xp, n, ids = array_module(A._indptr), A.nrows, A._indices.dtype
-    ring = distances_and_vertices()
+    semiring = distances_and_vertices()
     behind = ("closure_paths",)
     plan = of_closure.planned(
-        *(A, ring, True, lambda A, *_: closure_parents_preamble(A)),
+        *(A, semiring, True, lambda A, *_: closure_parents_preamble(A)),
         lambda text: (*behind, text, False, behind),
     )
     ties = xp.empty(TIE_WORDS * MOST_TIES, np.uint32)
@@ -130,8 +130,8 @@ def distances_and_vertices() -> TypedSemiring:
 def closure_parents_preamble(A: Matrix) -> str:
     """The preamble of kernels/closure.cu that finds parents, and of kernels/closure_paths.cu."""
     types = of_closure.types_of(A._indptr, A._indices, A._values)
-    ring, threads = distances_and_vertices(), of_closure.THREADS
-    text = of_closure.program(ring, types, True, threads, parents=True)
+    semiring, threads = distances_and_vertices(), of_closure.THREADS
+    text = of_closure.program(semiring, types, True, threads, parents=True)
     return text + preamble.constants(MOST=MOST, MOST_TIES=MOST_TIES)
 
 

@@ -126,26 +126,28 @@ def _matrix_operations() -> dict[str, str]:
 
 def _products() -> dict[str, str]:
     """Of products of a matrix with a vector or a matrix."""
-    ring, matrix = semirings.plus_times.resolve(SINGLE, SINGLE), Matrix.empty(0, 0, SINGLE)
+    semiring, matrix = semirings.plus_times.resolve(SINGLE, SINGLE), Matrix.empty(0, 0, SINGLE)
     product = preamble.types(O=INDEX, I=INDEX, A=SINGLE, U=SINGLE)
     return {
         "multiply_dense": dense.dense_preamble(
-            *(matrix, SINGLE, ring, INDEX, INDEX, (16, 4, 4), False)
+            *(matrix, SINGLE, semiring, INDEX, INDEX, (16, 4, 4), False)
         )
         + preamble.constants(PLACED=False),
-        "multiply_dots": multiply.dots_preamble(matrix, matrix, ring, matrix.V),
-        "multiply_rows": multiply.rows_preamble(matrix, matrix, ring, matrix.V, INDEX, count=False),
-        "one_value": operands.value_preamble(matrix, matrix, ring.multiply),
-        "pull": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=True, FULL=False)
+        "multiply_dots": multiply.dots_preamble(matrix, matrix, semiring, matrix.V),
+        "multiply_rows": multiply.rows_preamble(
+            matrix, matrix, semiring, matrix.V, INDEX, count=False
+        ),
+        "one_value": operands.value_preamble(matrix, matrix, semiring.multiply),
+        "pull": preamble.semiring(semiring, ISO=False, FLIP=False, MASKED=True, FULL=False)
         + product
         + preamble.types(R=INDEX),
-        "push": preamble.semiring(ring, ISO=False, FLIP=True, MASKED=True)
+        "push": preamble.semiring(semiring, ISO=False, FLIP=True, MASKED=True)
         + product
         + preamble.types(N=INDEX),
         "row_bins": preamble.types(O=INDEX, R=INDEX)
         + preamble.constants(PIECE=1024, NARROW=32, SINGLE=4),
         "row_flops": preamble.types(O=INDEX, I=INDEX, P=INDEX),
-        "tiles": preamble.semiring(ring, ISO=False, FLIP=False, MASKED=False, FULL=True)
+        "tiles": preamble.semiring(semiring, ISO=False, FLIP=False, MASKED=False, FULL=True)
         + product
         + preamble.types(R=INDEX),
         "tiles_build": preamble.types(O=INDEX, I=INDEX, A=SINGLE, R=INDEX)

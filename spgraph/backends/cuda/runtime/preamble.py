@@ -75,13 +75,13 @@ def kind_of(add: TypedMonoid) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def semiring(ring: TypedSemiring, **values: int) -> str:
+def semiring(semiring: TypedSemiring, **values: int) -> str:
     """The preamble of a product, but for the types other than Z."""
     return (
-        types(Z=ring.dtype)
+        types(Z=semiring.dtype)
         + constants(**values)
-        + ring.multiply.define_cuda("multiply")
-        + monoid(ring.add)
+        + semiring.multiply.define_cuda("multiply")
+        + monoid(semiring.add)
     )
 
 

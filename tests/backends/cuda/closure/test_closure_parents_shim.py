@@ -134,12 +134,12 @@ def test_parents_of_values_that_are_no_fixed_point(seed: int, nothing: int) -> N
     x = {v: int(z) for v, z in enumerate(rng.integers(-6, 7, 80)) if v % 4}
     x[1], x[2] = -8, 8  # each alone before the floor of its order
     v = Vector.from_coo(np.array(list(x)), np.array(list(x.values())), size=80).to_bitmap()
-    for ring, multiply in (
+    for semiring, multiply in (
         (min_plus, lambda x, a: x + a),
         (sg.semirings.max_plus, lambda x, a: x + a),
         (sg.semirings.max_min, min),
     ):
-        typed = ring.resolve("int64", "int64")
+        typed = semiring.resolve("int64", "int64")
         v._values[::4] = nothing  # what lies where there is no entry
         for T in (None, A, A.dup()):
             found = carried().parents(A, T, v, typed)
@@ -155,17 +155,17 @@ def test_parents_of_widths(kind: str) -> None:
     v = Vector.from_coo(
         np.array(sorted(x)), np.array([x[v] for v in sorted(x)], kind), size=A.nrows
     )
-    ring = sg.semirings.max_min.resolve(kind, kind)
+    semiring = sg.semirings.max_min.resolve(kind, kind)
     for T in (None, A.T):
-        assert entries(carried().parents(A, T, v, ring)) == least_parents(made.edges, x, min)
+        assert entries(carried().parents(A, T, v, semiring)) == least_parents(made.edges, x, min)
     v = Vector.from_dense(np.arange(A.nrows))
-    ring = sg.semirings.max_secondj.resolve("int64", A.dtype, index="int64")
+    semiring = sg.semirings.max_secondj.resolve("int64", A.dtype, index="int64")
     expected = {}
     for i, j in sorted(made.edges):
         if i != j:
             expected.setdefault(j, i)
     for T in (None, A.T):
-        assert entries(carried().parents(A, T, v, ring)) == expected
+        assert entries(carried().parents(A, T, v, semiring)) == expected
 
 
 def float_graph(kind: str, seed: int = 3) -> tuple[Matrix, dict[tuple[int, int], Any]]:

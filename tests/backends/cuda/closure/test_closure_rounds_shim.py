@@ -77,12 +77,12 @@ def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) ->
     )
     A = place(graph("skewed both", CASES["distance"]).A, "rounds, 3 shards")
     start = graph("skewed both", CASES["distance"]).v
-    rings = (DISTANCES, max_min.resolve("int64", "int64"))
+    semirings = (DISTANCES, max_min.resolve("int64", "int64"))
     start_on_the_shim(monkeypatch)
-    found = [entries(fused(A, start, ring, None)) for ring in (*rings, *rings)]
+    found = [entries(fused(A, start, semiring, None)) for semiring in (*semirings, *semirings)]
     assert found[0] == expected("skewed both", CASES["distance"])
     assert found[:2] == found[2:] and found[0] != found[1]
-    assert made == [ring for ring in rings for _ in range(3)]  # one a shard
+    assert made == [semiring for semiring in semirings for _ in range(3)]  # one a shard
     kept = closure_graph(A).derived
     assert sum("memory of closures in rounds" in key for key in kept if isinstance(key, tuple)) == 3
 

@@ -117,7 +117,7 @@ def check(
     """Closures equal plain loops, and are of the form that they should be."""
     A = placed(name, case, exchange) if A is None else A
     kind = SEMIRINGS[case]
-    ordered = kind.ring.monoid in (monoid.min, monoid.max)
+    ordered = kind.semiring.monoid in (monoid.min, monoid.max)
     with patch.context() as patch:
         start_on_the_shim(patch, path)
         stems = shim_exchanges.launched(patch)
@@ -230,9 +230,9 @@ def test_products_that_are_better_than_their_operands(
                 assert entries(fused(G, start, DISTANCES, delta)) == values
 
 
-@pytest.mark.parametrize("ring", ["min_plus", "min_second"])
+@pytest.mark.parametrize("semiring", ["min_plus", "min_second"])
 def test_vertices_behind_a_threshold_pull_from_each_other(
-    ring: str, monkeypatch: pytest.MonkeyPatch
+    semiring: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a Matrix that is its own transpose: of vertices that lie behind, some improve only by each
     other, along several edges, and some are reached by infinite lengths alone. A product of
@@ -253,9 +253,9 @@ def test_vertices_behind_a_threshold_pull_from_each_other(
             weight[ends] = weight[ends[::-1]] = w
     A = Matrix.from_coo(*np.array(list(weight)).T, list(weight.values()), nrows=n, ncols=n)
     A.symmetric = True
-    multiply = (lambda x, a: x + a) if ring == "min_plus" else (lambda x, a: a)
+    multiply = (lambda x, a: x + a) if semiring == "min_plus" else (lambda x, a: a)
     values = fixed_point(weight, {0: 0.0}, min, multiply)
-    typed = getattr(sg.semirings, ring).resolve("float64", "float64")
+    typed = getattr(sg.semirings, semiring).resolve("float64", "float64")
     start = Vector.unit(0, 0.0, size=n, dtype=float)
     for path in PATHS:
         with monkeypatch.context() as patch:
@@ -340,8 +340,8 @@ def test_nan(exchange: str, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
             start_on_the_shim(patch, path)
             for delta in (None, 2.5) if exchange == "one device" else (2.5,):
                 check_nan(
-                    lambda A, start, ring, d=delta: fused(
-                        place(A, exchange), start, ring.resolve("float64", "float64"), d
+                    lambda A, start, semiring, d=delta: fused(
+                        place(A, exchange), start, semiring.resolve("float64", "float64"), d
                     ),
                     sign,
                 )
@@ -402,9 +402,9 @@ def test_products_that_are_positions(exchange: str, monkeypatch: pytest.MonkeyPa
 def test_distances_that_count_their_edges(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As shortest paths with parents take them: ties are broken by hops, in one integer."""
     made = graph("skewed both", CASES["distance, zeros"])
-    ring = Semiring(monoid.min, plus_and_one(16)).resolve(np.dtype("int64"), made.A.dtype)
+    semiring = Semiring(monoid.min, plus_and_one(16)).resolve(np.dtype("int64"), made.A.dtype)
     start = made.v._with_values(lambda x: x << 16)
     A = place(made.A, exchange)
     start_on_the_shim(monkeypatch)
     values = fixed_point(made.edges, entries(start), min, lambda x, a: x + a * 65536 + 1)
-    assert entries(fused(A, start, ring, 2.0 * 2**16)) == values
+    assert entries(fused(A, start, semiring, 2.0 * 2**16)) == values

@@ -388,9 +388,9 @@ def test_variants_compile(stem: str) -> None:
         "cuda.bindings", reason="NVRTC: pip install cuda-bindings 'cuda-toolkit[nvrtc]==13.*'"
     )
     byte, double, long = np.dtype(np.int8), np.dtype(np.float64), np.dtype(np.int64)
-    ring = semirings.plus_second.resolve(byte, double)
+    semiring = semirings.plus_second.resolve(byte, double)
     texts = {
-        "power": on_cuda.program(ring, True, "<f8", ("<i8", "<i8", "|i1", "<i4"))
+        "power": on_cuda.program(semiring, True, "<f8", ("<i8", "<i8", "|i1", "<i4"))
         + preamble.constants(HUBS=False),
         "power_stepwise": preamble.types(U=double),
         "tiles": preamble.semiring(

@@ -23,9 +23,11 @@ pytestmark = pytest.mark.gpu
 triangles = importlib.import_module("spgraph.backends.cuda.structure.triangles")
 
 
-def both(name: str, A: Matrix, u: Vector, ring: Any, mask: Mask | None, flip: bool = False) -> None:
+def both(
+    name: str, A: Matrix, u: Vector, semiring: Any, mask: Mask | None, flip: bool = False
+) -> None:
     """The same product by both backends."""
-    typed = ring.resolve(
+    typed = semiring.resolve(
         *((u.dtype, A.dtype) if flip == (name == "pull") else (A.dtype, u.dtype)),
         index=A.indices.dtype,
     )
@@ -38,9 +40,9 @@ def both(name: str, A: Matrix, u: Vector, ring: Any, mask: Mask | None, flip: bo
 MASKS = ("none", "structure", "complement value")
 
 
-@pytest.mark.parametrize(("ring", "dtype", "iso"), host.RINGS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("semiring", "dtype", "iso"), host.SEMIRINGS, ids=lambda value: str(value))
 @pytest.mark.parametrize("index", ["int32", "int64"])
-def test_rows_of_every_length(ring: str, dtype: str, iso: bool, index: str) -> None:
+def test_rows_of_every_length(semiring: str, dtype: str, iso: bool, index: str) -> None:
     A = host.rows_of_every_length(dtype, iso, index)
     for share, flip in ((1.1, False), (0.3, True), (0.002, False)):
         for kind in MASKS:
@@ -49,14 +51,19 @@ def test_rows_of_every_length(ring: str, dtype: str, iso: bool, index: str) -> N
                 "pull",
                 A,
                 host.vector(A.ncols, share, dtype).to_bitmap(),
-                getattr(semirings, ring),
+                getattr(semirings, semiring),
                 mask,
                 flip,
             )
         for kind in MASKS:
             mask = host.mask_of(host.vector(A.ncols, 0.5, "int8"), kind)
             both(
-                "push", A, host.vector(A.nrows, share, dtype), getattr(semirings, ring), mask, flip
+                "push",
+                A,
+                host.vector(A.nrows, share, dtype),
+                getattr(semirings, semiring),
+                mask,
+                flip,
             )
 
 
@@ -105,14 +112,14 @@ def random_matrix(n: int, degree: int, dtype: str, index: str) -> Matrix:
 
 @pytest.mark.parametrize("index", ["int32", "int64"])
 @pytest.mark.parametrize(
-    ("ring", "dtype"), [("plus_times", "int64"), ("min_plus", "int32"), ("min_plus", "float32")]
+    ("semiring", "dtype"), [("plus_times", "int64"), ("min_plus", "int32"), ("min_plus", "float32")]
 )
-def test_large(ring: str, dtype: str, index: str) -> None:
+def test_large(semiring: str, dtype: str, index: str) -> None:
     A = random_matrix(1_000_003, 16, dtype, index)
     for share in (1.1, 0.3, 0.001):
         u = host.vector(A.nrows, share, dtype)
-        both("pull", A, u.to_bitmap(), getattr(semirings, ring), None)
-        both("push", A, u, getattr(semirings, ring), ~u.S)
+        both("pull", A, u.to_bitmap(), getattr(semirings, semiring), None)
+        both("push", A, u, getattr(semirings, semiring), ~u.S)
 
 
 @pytest.mark.parametrize("inward", [False, True])
@@ -236,10 +243,10 @@ def test_occupancy() -> None:
     assert jit.occupancy(kernel) >= 2 * jit.multiprocessors(0)
 
 
-@pytest.mark.parametrize("ring", ["plus_times", "min_plus", "any_pair"])
-def test_rows_wider_than_a_table(ring: str) -> None:
+@pytest.mark.parametrize("semiring", ["plus_times", "min_plus", "any_pair"])
+def test_rows_wider_than_a_table(semiring: str) -> None:
     """Rows with more sums than fit into shared memory beside short ones, masked or not."""
-    chance, typed = np.random.default_rng(7), getattr(semirings, ring)
+    chance, typed = np.random.default_rng(7), getattr(semirings, semiring)
     left = scipy.sparse.random_array((40, 600), density=0.02, rng=chance, format="lil")
     left[[3, 17]] = chance.integers(1, 5, (2, 600))
     right = scipy.sparse.random_array((600, 60_000), density=0.002, rng=chance, format="csr")

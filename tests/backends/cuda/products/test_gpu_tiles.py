@@ -51,15 +51,15 @@ def graph(part: int, dtype: str, iso: bool) -> sg.Matrix:
     return sg.Matrix._of(rows, A.ncols, indptr, A.indices[:m].copy(), values, iso=iso)
 
 
-@pytest.mark.parametrize(("ring", "dtype", "iso", "flip"), CASES)
+@pytest.mark.parametrize(("semiring", "dtype", "iso", "flip"), CASES)
 @pytest.mark.parametrize("part", [1, 4])
 def test_products_equal_those_of_plain_rows(
-    ring: str, dtype: str, iso: bool, flip: bool, part: int
+    semiring: str, dtype: str, iso: bool, flip: bool, part: int
 ) -> None:
     A = graph(part, dtype, iso)
     xp = array_module(A.indptr)
     u = sg.Vector.from_dense((xp.arange(A.ncols) * 104729 % 10).astype(dtype))
-    typed = getattr(semirings, ring).resolve(u.dtype, u.dtype)
+    typed = getattr(semirings, semiring).resolve(u.dtype, u.dtype)
     plain = cuda.pull(A, u, typed, None, flip)
     made: Any = tiles.prepare(A)
     assert made is not None and made.number > 1 and made.split > 0 and made.rest.slices > 0

@@ -25,7 +25,7 @@ from tests.iterations.test_power import dense, full, steps
 
 @shimmed
 @pytest.mark.parametrize(
-    ("ring", "dtype", "iso", "flip"),
+    ("semiring", "dtype", "iso", "flip"),
     [
         ("plus_times", np.int64, False, False),
         ("plus_second", np.float32, True, False),
@@ -35,7 +35,7 @@ from tests.iterations.test_power import dense, full, steps
     ],
 )
 def test_pull_over_tiles_equals_pull(
-    ring: str, dtype: Any, iso: bool, flip: bool, tiled: None
+    semiring: str, dtype: Any, iso: bool, flip: bool, tiled: None
 ) -> None:
     S = skewed(1500, 1400, 40_000, dtype)
     S.indptr = S.indptr.astype(np.int64 if iso else np.int32)
@@ -43,7 +43,7 @@ def test_pull_over_tiles_equals_pull(
     A = A.pattern() if iso else A
     u = sg.Vector.from_dense(np.random.default_rng(1).integers(1, 100, 1400).astype(dtype))
     kinds = (u.dtype, A.dtype) if flip else (A.dtype, u.dtype)
-    typed = getattr(semirings, ring).resolve(*kinds)
+    typed = getattr(semirings, semiring).resolve(*kinds)
     plain = cuda.pull(A, u, typed, None, flip)
     made = tiles.prepare(A)
     assert made is not None and tiles.prepare(A) is made
@@ -55,7 +55,7 @@ def test_pull_over_tiles_equals_pull(
         assert found.isequal(plain) or found.isclose(plain, rtol=1e-6)
     else:
         assert found.isequal(plain)
-    if ring == "plus_times" and not flip:
+    if semiring == "plus_times" and not flip:
         expected = S @ u.to_numpy()
         assert (found.to_numpy(fill=0) == expected).all()
 
@@ -100,8 +100,8 @@ def test_tiles_of_every_shape(
     assert made is not None
     packs, singles = groups_of(made)
     assert singles.sum() > 0 and (packs.sum() > 0) == iso
-    ring = semirings.plus_second if iso else semirings.plus_times
-    found = cuda.pull(A, sg.Vector.from_dense(x), ring.resolve(A.dtype, x.dtype), None, False)
+    semiring = semirings.plus_second if iso else semirings.plus_times
+    found = cuda.pull(A, sg.Vector.from_dense(x), semiring.resolve(A.dtype, x.dtype), None, False)
     assert (found.to_numpy(fill=0) == S @ x).all()  # whole numbers: sums are exact in any order
 
 

@@ -204,12 +204,12 @@ def preamble_of(case: dict[str, Any]) -> str:
     multiply = getattr(binary, case["multiply"])
     op = resolved(lambda: multiply.resolve(dtype, other)) or binary.plus.resolve(dtype, other)
     add = getattr(monoid, case["monoid"])
-    ring = resolved(lambda: Semiring(add, multiply).resolve(dtype, dtype, index=index))
-    ring = ring or Semiring(monoid.min, binary.first).resolve(dtype, dtype)
+    semiring = resolved(lambda: Semiring(add, multiply).resolve(dtype, dtype, index=index))
+    semiring = semiring or Semiring(monoid.min, binary.first).resolve(dtype, dtype)
     total = resolved(lambda: add.resolve(dtype)) or monoid.max.resolve(dtype)
     types = preamble.types
     if case["stem"] in FACTORS:
-        return product_preamble(case["stem"], dtype, index, offset, ring, one, two)
+        return product_preamble(case["stem"], dtype, index, offset, semiring, one, two)
     first = types(O=offset, I=index, U=dtype, Q=index, N=offset)
     second = types(P=index, J=offset, V=other)
     match case["stem"]:
@@ -248,10 +248,10 @@ def preamble_of(case: dict[str, Any]) -> str:
         case "masks":
             return types(U=dtype, N=index) + preamble.constants(STRUCTURE=one)
         case "pull":
-            text = preamble.semiring(ring, ISO=one, FLIP=two, MASKED=one != two, FULL=one)
+            text = preamble.semiring(semiring, ISO=one, FLIP=two, MASKED=one != two, FULL=one)
             return text + types(O=offset, I=index, A=dtype, U=dtype, R=offset)
         case "push":
-            text = preamble.semiring(ring, ISO=one, FLIP=two, MASKED=one != two)
+            text = preamble.semiring(semiring, ISO=one, FLIP=two, MASKED=one != two)
             return text + types(O=offset, I=index, A=dtype, U=dtype, N=index)
         case "reduce":
             return types(U=dtype, Z=dtype) + preamble.monoid(total)
@@ -271,7 +271,7 @@ def product_preamble(
     dtype: np.dtype,
     index: np.dtype,
     offset: np.dtype,
-    ring: Any,
+    semiring: Any,
     one: bool,
     two: bool,
 ) -> str:
@@ -282,15 +282,15 @@ def product_preamble(
     match stem:
         case "multiply_dense":
             shape = dense.dense_shape(64 if one else 33, dtype.itemsize, 0)
-            text = dense.dense_preamble(A, dtype, ring, index, offset, shape, two)
+            text = dense.dense_preamble(A, dtype, semiring, index, offset, shape, two)
             return text + preamble.constants(PLACED=one)
         case "multiply_dots":
-            return multiply.dots_preamble(A, B, ring, mask)
+            return multiply.dots_preamble(A, B, semiring, mask)
         case "multiply_rows":
-            summed, chosen = None if one and two else ring, mask if one else None
+            summed, chosen = None if one and two else semiring, mask if one else None
             return multiply.rows_preamble(A, B, summed, chosen, offset, one and two)
         case "one_value":
-            return operands.value_preamble(A, B, ring.multiply)
+            return operands.value_preamble(A, B, semiring.multiply)
         case "row_flops":
             return preamble.types(O=offset, I=index, P=index)
     raise AssertionError(stem)

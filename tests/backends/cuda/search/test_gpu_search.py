@@ -18,7 +18,7 @@ pytestmark = pytest.mark.gpu
 
 # in-edges of the hubs: far more than the 8192 that one warp looks at
 WIDTH = 300_000
-RINGS = (any_pair, any_secondi, min_secondi, plus_first, min_plus)
+SEMIRINGS = (any_pair, any_secondi, min_secondi, plus_first, min_plus)
 
 
 def long_rows(hubs: int) -> sg.Matrix:
@@ -31,7 +31,7 @@ def long_rows(hubs: int) -> sg.Matrix:
     return sg.Matrix.from_coo(rows, columns, weights, nrows=n, ncols=n)
 
 
-def expected(ring: Any, A: sg.Matrix, hub: int) -> Any:
+def expected(semiring: Any, A: sg.Matrix, hub: int) -> Any:
     """The value of a hub in a search from vertex 0 with the value 1."""
     weights = A.values
     first = weights[:WIDTH]
@@ -41,11 +41,11 @@ def expected(ring: Any, A: sg.Matrix, hub: int) -> Any:
         min_secondi: 1,
         plus_first: WIDTH,
         min_plus: 1 + int((first + second).min()),
-    }[ring]
+    }[semiring]
 
 
-@pytest.mark.parametrize("ring", RINGS, ids=repr)
-def test_rows_longer_than_a_warp_takes(ring: Any) -> None:
+@pytest.mark.parametrize("semiring", SEMIRINGS, ids=repr)
+def test_rows_longer_than_a_warp_takes(semiring: Any) -> None:
     """Ten times, since what goes wrong between blocks does not go wrong always."""
     hubs = 5
     A = long_rows(hubs)
@@ -54,20 +54,20 @@ def test_rows_longer_than_a_warp_takes(ring: Any) -> None:
     # the last leaf alone: a hub's first hit is its row's last edge
     late = sg.Vector.unit(WIDTH, 1, size=A.nrows, dtype=np.int64).to("cuda")
     for _ in range(10):
-        found: Any = search(G, start, ring, direction="pull")
+        found: Any = search(G, start, semiring, direction="pull")
         level = found.level.to("cpu").to_numpy(fill=-1)
         assert level[0] == 0 and (level[1 : WIDTH + 1] == 1).all() and (level[-hubs:] == 2).all()
-        if ring is any_secondi:
+        if semiring is any_secondi:
             values = found.value.to("cpu").to_numpy(fill=-1)[-hubs:]
             assert ((values >= 1) & (values <= WIDTH)).all()
-        elif ring is not any_pair:
+        elif semiring is not any_pair:
             values = found.value.to("cpu").to_numpy(fill=-1)[-hubs:]
-            assert values.tolist() == [expected(ring, A, hub) for hub in range(hubs)]
-        found = search(G, late, ring, direction="pull")
+            assert values.tolist() == [expected(semiring, A, hub) for hub in range(hubs)]
+        found = search(G, late, semiring, direction="pull")
         positions, levels = found.level.to("cpu").to_coo()
         assert positions.tolist() == [WIDTH, *range(WIDTH + 1, A.nrows)]
         assert levels.tolist() == [0] + [1] * hubs
-        if ring in (min_secondi, any_secondi):
+        if semiring in (min_secondi, any_secondi):
             assert move(found.value.to_coo()[1], "cpu").tolist() == [1] + [WIDTH] * hubs
 
 

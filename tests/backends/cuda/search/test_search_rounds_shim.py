@@ -160,7 +160,7 @@ def test_a_search_that_waited_for_one_that_failed(
     waits, found = threading.Event(), []
 
     def other() -> None:
-        found.append(search(A, start, CASES[case].ring, direction="push"))
+        found.append(search(A, start, CASES[case].semiring, direction="push"))
 
     second = threading.Thread(target=other)
 
@@ -179,7 +179,7 @@ def test_a_search_that_waited_for_one_that_failed(
     monkeypatch.setattr(searches, "run_rounds", waited)
     monkeypatch.setattr(search_rounds.Shard, "run", compact_or_fail)
     with pytest.raises(ZeroDivisionError):
-        search(A, first, CASES["paths"].ring, direction="push")
+        search(A, first, CASES["paths"].semiring, direction="push")
     second.join()
     np.testing.assert_array_equal(gathered(found[0].level).to_numpy(fill=-1), level)
     at, got = gathered(found[0].value).to_coo()

@@ -213,14 +213,14 @@ def test_values_that_are_no_ids_are_no_parents(name: str, kind: str) -> None:
 )  # fmt: skip
 def test_a_start_of_one_entry(exchange: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards get it as numbers instead of arrays: 3 is the source of the graph."""
-    A, ring = placed("skewed both", case, exchange), CASES[case].ring
+    A, semiring = placed("skewed both", case, exchange), CASES[case].semiring
     level, value = levels_and_values("skewed both", case)
     shim_exchanges.install(monkeypatch)
     kind, one = CASES[case].kind, CASES[case].starts[0]
     new = sg.Vector if exchange == "one device" else A.device
     start = new.unit(3, one, size=A.nrows, dtype=kind)
     for direction in DIRECTIONS:
-        found = search(A, start, ring, direction=direction)
+        found = search(A, start, semiring, direction=direction)
         np.testing.assert_array_equal(gathered(found.level).to_numpy(fill=-1), level)
         if found.value is not None:
             at, got = gathered(found.value).to_coo()
@@ -275,7 +275,7 @@ def test_trace(exchange: str, case: str, monkeypatch: pytest.MonkeyPatch) -> Non
     shim_exchanges.install(monkeypatch)
     for direction in DIRECTIONS:
         start = made.start().to(A.device)
-        trace = search(A, start, CASES[case].ring, direction=direction, trace=True).trace  # type: ignore[arg-type]
+        trace = search(A, start, CASES[case].semiring, direction=direction, trace=True).trace  # type: ignore[arg-type]
         assert [row.frontier for row in trace] == np.bincount(level[level >= 0]).tolist()
         for row in trace[:-1]:
             assert direction in ("auto", row.direction) and row.seconds > 0
@@ -296,9 +296,9 @@ def test_trace_counts_what_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sum(level.frontier for level in found.trace) == 99
 
 
-@pytest.mark.parametrize("ring", [any_pair, min_secondi, plus_first], ids=repr)
+@pytest.mark.parametrize("semiring", [any_pair, min_secondi, plus_first], ids=repr)
 def test_graphs_of_all_types_of_values_share_a_program(
-    ring: Any, monkeypatch: pytest.MonkeyPatch
+    semiring: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, place = graph("two components", "least parent"), EXCHANGES["one device"].place
     pattern = place(made.A.pattern())
@@ -312,12 +312,12 @@ def test_graphs_of_all_types_of_values_share_a_program(
     )
     shim_exchanges.install(monkeypatch)
     start = sg.Vector.unit(5, 1, size=96, dtype=pattern.index_dtype)
-    expected: Any = search(pattern, start, ring)
+    expected: Any = search(pattern, start, semiring)
     for A in matrices:
         for direction in ("auto", "pull"):
-            found: Any = search(A, start, ring, direction=direction)  # type: ignore[arg-type]
+            found: Any = search(A, start, semiring, direction=direction)  # type: ignore[arg-type]
             assert found.level.isequal(expected.level)
-            assert ring == any_pair or found.value.isequal(expected.value)
+            assert semiring == any_pair or found.value.isequal(expected.value)
     assert len(texts) == 3 and len(set(texts)) == 1  # once for each Matrix
 
 

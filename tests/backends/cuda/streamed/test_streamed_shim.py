@@ -206,9 +206,11 @@ def test_what_is_read_in_place() -> None:
 @needs_compiler
 @pytest.mark.usefixtures("on_host")
 @pytest.mark.parametrize("late", [True, False])
-@pytest.mark.parametrize("ring", ["plus_times", "min_secondi"])
+@pytest.mark.parametrize("semiring", ["plus_times", "min_secondi"])
 @pytest.mark.parametrize("direction", ["pull", "push"])
-def test_products(direction: str, ring: str, late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products(
+    direction: str, semiring: str, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A full vector, a sparse one, under a mask; over positions as well as over values."""
     monkeypatch.setattr(Pipe, "late", late)
     A = graph()
@@ -220,10 +222,10 @@ def test_products(direction: str, ring: str, late: bool, monkeypatch: pytest.Mon
     full = Vector.from_dense(chance.integers(0, 9, A.nrows))
     form, oracle = getattr(streamed, direction), getattr(cpu, direction)
     cases = list(itertools.product((full, few, one), (None, mask.S, ~mask.S, one.S)))
-    if ring == "min_secondi":  # what is its own: the numbers of rows; each form is compiled
+    if semiring == "min_secondi":  # what is its own: the numbers of rows; each form is compiled
         cases = [(few, ~mask.S), (one, mask.S), (few, one.S)]
     for u, m in cases:
-        typed = getattr(sg.semirings, ring).resolve(INT64, INT64, index=A.index_dtype)
+        typed = getattr(sg.semirings, semiring).resolve(INT64, INT64, index=A.index_dtype)
         got = form(S, u, typed, m, False)
         assert got.isequal(oracle(A, u, typed, m, False), check_dtype=True)
 
@@ -396,8 +398,8 @@ def test_memory_is_given_back_when_the_gpu_has_read_it(monkeypatch: pytest.Monke
     assert waited == [True] and indices() is None
     i = np.arange(9)
     both = np.append(i, (i + 1) % 9)
-    ring = sg.Matrix.from_coo(both, np.roll(both, 9), nrows=9, ncols=9)
-    S = HostMatrix(ring, "cpu")
+    semiring = sg.Matrix.from_coo(both, np.roll(both, 9), nrows=9, ncols=9)
+    S = HostMatrix(semiring, "cpu")
     T = S.T
     indices = weakref.ref(T._host._indices)
     assert S.is_symmetric() and S.T is T and T._host is S._host
