@@ -171,12 +171,12 @@ def frontier() -> str:
     ]
     y = 98
     for level in trace:
-        colour = VERMILION if level.direction == "pull" else BLUE
+        color = VERMILION if level.direction == "pull" else BLUE
         parts.append(text(20, y + 12, f"{level.depth} {level.direction}"))
-        for k, (count, fill) in enumerate(((level.frontier, colour), (level.edges, "white"))):
+        for k, (count, fill) in enumerate(((level.frontier, color), (level.edges, "white"))):
             width = round(4 + 100 * math.log10(count), 1) if count else 0
             shape = f'<rect x="80" y="{y - 6 + 13 * k}" width="{width}" height="10"'
-            parts.append(f'{shape} fill="{fill}" stroke="{colour}"/>')
+            parts.append(f'{shape} fill="{fill}" stroke="{color}"/>')
             parts.append(text(88 + width, y + 3 + 13 * k, f"{count:,}", size=11))
         y += 36
     return svg(y - 8, parts, head)
@@ -185,8 +185,8 @@ def frontier() -> str:
 def legend(x: int, y: int, entries: Iterable[tuple[str, str]]) -> list[str]:
     """Dots with names, side by side."""
     parts = []
-    for colour, name in entries:
-        parts.append(f'<circle cx="{x + 5}" cy="{y - 4}" r="5" fill="{colour}"/>')
+    for color, name in entries:
+        parts.append(f'<circle cx="{x + 5}" cy="{y - 4}" r="5" fill="{color}"/>')
         parts.append(text(x + 16, y, name))
         x += 40 + 7 * len(name)
     return parts

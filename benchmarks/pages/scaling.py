@@ -121,18 +121,18 @@ def panel(left: int, lines: dict[str, Points], ideal: Any) -> list[str]:
     parts.append(line([(x(n), y(ideal(n))) for n in counts], GREY, ' stroke-dasharray="4 4"'))
     ends = {task: y(points[-1][1]) for task, points in lines.items()}
     names = spread(ends, 15)
-    for (task, points), colour in zip(lines.items(), SERIES, strict=False):
-        parts.append(line([(x(n), y(value)) for n, value in points], colour))
-        parts += [f'<circle cx="{x(n)}" cy="{y(v)}" r="4" fill="{colour}"/>' for n, v in points]
+    for (task, points), color in zip(lines.items(), SERIES, strict=False):
+        parts.append(line([(x(n), y(value)) for n, value in points], color))
+        parts += [f'<circle cx="{x(n)}" cy="{y(v)}" r="4" fill="{color}"/>' for n, v in points]
         words = f"{task} {points[-1][1]:.2f}"
-        parts.append(text(x(counts[-1]) + 12, names[task] + 4, words, fill=colour))
+        parts.append(text(x(counts[-1]) + 12, names[task] + 4, words, fill=color))
     return parts
 
 
-def line(points: Sequence[tuple[float, float]], colour: str, more: str = "") -> str:
+def line(points: Sequence[tuple[float, float]], color: str, more: str = "") -> str:
     """A line through points."""
     path = " ".join(f"{x},{y}" for x, y in points)
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{more}/>'
+    return f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{more}/>'
 
 
 def spread(places: dict[str, float], apart: float) -> dict[str, float]:

@@ -181,7 +181,7 @@ def combined(values: np.ndarray, starts: np.ndarray, duplicates: str) -> np.ndar
     return sums
 
 
-def symmetrised(A: Matrix) -> Matrix:
+def symmetrized(A: Matrix) -> Matrix:
     """A with every edge in both directions; where both exist with different values, both get the
     lesser one.
     """

@@ -22,7 +22,7 @@ from spgraph.io.arrow_columns import (
     missing,
     name_column,
 )
-from spgraph.io.coordinates import symmetrised
+from spgraph.io.coordinates import symmetrized
 from spgraph.io.ids import Ids
 from spgraph.io.source import BROKEN, COMPRESSIONS, Source, is_unnamed, open_compressed
 from spgraph.io.table import is_rounded
@@ -105,7 +105,7 @@ def from_edges(
     if symmetric:
         rows, columns = np.minimum(rows, columns), np.maximum(rows, columns)
     A = _matrix(rows, columns, values, op, ids)
-    return Edges(symmetrised(A) if symmetric else A, ids)
+    return Edges(symmetrized(A) if symmetric else A, ids)
 
 
 def _matrix(

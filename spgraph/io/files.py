@@ -13,7 +13,7 @@ from spgraph.containers.storage.casting import converted_exactly
 from spgraph.containers.storage.numbers import flags, flags_or_none
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
-from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrised
+from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrized
 from spgraph.io.edge_table import Edges
 from spgraph.io.formats import binsparse_files, dimacs, edge_list, matrix_market, npz
 from spgraph.io.ids import Ids, check_ids
@@ -241,7 +241,7 @@ def _directed(name: str, A: Matrix, symmetric: bool | None) -> Matrix:
         raise ValueError(
             f"symmetric: expected a square matrix in {name}, got {A.nrows} x {A.ncols}"
         )
-    return symmetrised(A)
+    return symmetrized(A)
 
 
 def _typed(name: str, A: Matrix, dtype: np.dtype) -> Matrix:

@@ -48,7 +48,7 @@ def degree_distribution(A: MatrixLike, *, title: str | None = None) -> Figure:
     series = {"out-degree": leaving, "in-degree": entering}
     if np.array_equal(leaving, entering):
         series = {"degree": leaving}
-    for (name, vertices), colour, marker in zip(series.items(), SERIES, MARKERS, strict=False):
+    for (name, vertices), color, marker in zip(series.items(), SERIES, MARKERS, strict=False):
         degrees = np.flatnonzero(vertices[1:]) + 1
         alone = int(vertices[0]) if vertices.size else 0
         none = f" ({counted(alone, 'vertex has', 'vertices have')} 0)" if alone else ""
@@ -57,7 +57,7 @@ def degree_distribution(A: MatrixLike, *, title: str | None = None) -> Figure:
             vertices[degrees],
             marker,
             markersize=4 if degrees.size > 30 else 7,
-            color=colour,
+            color=color,
             markeredgewidth=0,
             alpha=0.7,
             label=name + none,

@@ -88,12 +88,12 @@ def draw(
     figure, axes = _blank(points, radius, bar=0.0 if values is None else 0.8)
     rows, columns, _ = A.to_coo()
     lines = _edges(axes, points, rows, columns, radius)
-    colours = _vertices(figure, axes, points, values, radius)
+    colors = _vertices(figure, axes, points, values, radius)
     if labels is not None and n <= NAMED:
         _names_above(axes, points, labels, radius)
     elif n <= NAMED:
-        _ids_within(axes, points, colours)
-    hollow = 0 if values is None else n - coloured(values)[0].size
+        _ids_within(axes, points, colors)
+    hollow = 0 if values is None else n - colored(values)[0].size
     text = f"{counted(n, 'vertex', 'vertices')}, {counted(lines, 'edge')}"
     headline(axes, title or text + (f"; {hollow} without a value" if hollow else ""))
     return figure
@@ -191,9 +191,9 @@ def _edges(
     line = both & (rows < columns)
     arrow = ~both
     loop = rows == columns
-    colour, width = (GREY, 1.0) if len(keys) < 3000 else ("#AAAAAA", 0.5)
+    color, width = (GREY, 1.0) if len(keys) < 3000 else ("#AAAAAA", 0.5)
     ends = np.stack([points[rows], points[columns]], axis=1)
-    axes.add_collection(LineCollection(list(ends[line]), colors=colour, linewidths=width, zorder=1))
+    axes.add_collection(LineCollection(list(ends[line]), colors=color, linewidths=width, zorder=1))
     if arrow.any():
         tail, head = ends[arrow, 0], ends[arrow, 1]
         length = np.linalg.norm(head - tail, axis=1, keepdims=True)
@@ -211,7 +211,7 @@ def _edges(
             headwidth=7,
             headlength=8,
             headaxislength=7,
-            color=colour,
+            color=color,
             zorder=1,
         )
     if loop.any():
@@ -226,7 +226,7 @@ def _edges(
                 offsets=at,
                 offset_transform=axes.transData,
                 facecolors="none",
-                edgecolors=colour,
+                edgecolors=color,
                 linewidths=width,
                 zorder=1,
             )
@@ -242,11 +242,11 @@ def _vertices(
     from matplotlib.colors import to_rgba
 
     n = len(points)
-    colours = np.array([to_rgba(PLAIN if values is None else "white")] * n).reshape(n, 4)
+    colors = np.array([to_rgba(PLAIN if values is None else "white")] * n).reshape(n, 4)
     if values is not None:
-        held, entries = coloured(values)
+        held, entries = colored(values)
         if held.size:
-            colours[held] = _tones(figure, axes, entries)
+            colors[held] = _tones(figure, axes, entries)
     axes.add_collection(
         EllipseCollection(
             np.full(n, 2 * radius),
@@ -255,13 +255,13 @@ def _vertices(
             units="xy",
             offsets=points,
             offset_transform=axes.transData,
-            facecolors=colours,
+            facecolors=colors,
             edgecolors=INK,
             linewidths=0.8 if n <= 100 else 0.5,
             zorder=2,
         )
     )
-    return colours
+    return colors
 
 
 def _labels(names: Any, n: int) -> list[str]:
@@ -293,9 +293,9 @@ def _names_above(axes: Axes, points: np.ndarray, labels: list[str], radius: floa
         )
 
 
-def _ids_within(axes: Axes, points: np.ndarray, colours: np.ndarray) -> None:
+def _ids_within(axes: Axes, points: np.ndarray, colors: np.ndarray) -> None:
     for vertex, (x, y) in enumerate(points):
-        dark = colours[vertex, :3] @ (0.299, 0.587, 0.114) < 0.5
+        dark = colors[vertex, :3] @ (0.299, 0.587, 0.114) < 0.5
         axes.text(
             x,
             y,
@@ -308,7 +308,7 @@ def _ids_within(axes: Axes, points: np.ndarray, colours: np.ndarray) -> None:
         )
 
 
-def coloured(values: Vector) -> tuple[np.ndarray, np.ndarray]:
+def colored(values: Vector) -> tuple[np.ndarray, np.ndarray]:
     """(vertices, entries) of the finite entries."""
     held, entries = values.to_coo()
     finite = np.isfinite(entries)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spgraph.iterations import Level
 
 # hatched, to be distinguishable without colours
-COLOUR = {"push": BLUE, "pull": VERMILION}
+COLOR = {"push": BLUE, "pull": VERMILION}
 HATCH = {"push": "", "pull": "////"}
 # with more levels than this, bars would be thinner than their outline, and areas are drawn instead
 BARS = 60
@@ -119,13 +119,13 @@ def _bars(
     axes: Axes, x: np.ndarray, height: np.ndarray, pull: np.ndarray, *, width: float, solid: bool
 ) -> None:
     for direction, rows in (("push", ~pull), ("pull", pull)):
-        colour = COLOUR[direction]
+        color = COLOR[direction]
         axes.bar(
             x[rows],
             height[rows],
             width,
-            color=colour if solid else "white",
-            edgecolor="white" if solid and HATCH[direction] else colour,
+            color=color if solid else "white",
+            edgecolor="white" if solid and HATCH[direction] else color,
             hatch=HATCH[direction],
             linewidth=0.0 if solid else 0.9,
             zorder=2,
@@ -155,7 +155,7 @@ def _areas(axes: Axes, depth: np.ndarray, height: np.ndarray, pull: np.ndarray) 
                 np.where(rows, height, np.nan),
                 edges,
                 fill=True,
-                facecolor=COLOUR[direction],
+                facecolor=COLOR[direction],
                 edgecolor="white",
                 hatch=HATCH[direction],
                 linewidth=0,
@@ -168,7 +168,7 @@ def _legend(axes: Axes, pull: np.ndarray, *, areas: bool) -> None:
     from matplotlib.patches import Patch
 
     handles: list[Artist] = [
-        Patch(facecolor=COLOUR[d], edgecolor="white", linewidth=0, hatch=HATCH[d], label=d)
+        Patch(facecolor=COLOR[d], edgecolor="white", linewidth=0, hatch=HATCH[d], label=d)
         for d, present in (("push", not pull.all()), ("pull", pull.any()))
         if present
     ]

@@ -136,16 +136,16 @@ def _is_row(row: object) -> bool:
 def _line(axes: Axes, times: dict[int, float], speedup: bool, k: int, graph: str) -> None:
     devices, first = list(times), min(times)
     height = [first * times[first] / t for t in times.values()] if speedup else times.values()
-    colour = SERIES[k % len(SERIES)]
+    color = SERIES[k % len(SERIES)]
     if not speedup:
         ideal = [times[first] * first / n for n in devices]
-        axes.plot(devices, ideal, "--", color=colour, linewidth=0.9, alpha=0.6, zorder=1)
+        axes.plot(devices, ideal, "--", color=color, linewidth=0.9, alpha=0.6, zorder=1)
     axes.plot(
         devices,
         list(height),
         marker=MARKERS[k % len(MARKERS)],
         markersize=5,
-        color=colour,
+        color=color,
         linewidth=1.4,
         label=graph,
         zorder=2,

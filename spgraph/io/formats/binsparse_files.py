@@ -20,7 +20,7 @@ from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
 from spgraph.io.archive import BROKEN, Archive, is_of_disk
-from spgraph.io.coordinates import Coordinates, symmetrised
+from spgraph.io.coordinates import Coordinates, symmetrized
 from spgraph.process import lazy_imports
 
 SUFFIXES = (".h5", ".hdf5")
@@ -189,7 +189,7 @@ def _whole(A: Matrix, structure: Any, path: str) -> Matrix:
     rows, columns = A.to_coo()[:2]
     if (rows < columns if TRIANGLES[structure] == "rows" else rows > columns).any():
         raise FormatError(f"{path}: structure: expected {structure}, got entries in both triangles")
-    return symmetrised(A)
+    return symmetrized(A)
 
 
 def _major_ids(tensor: Any, extent: int) -> np.ndarray:

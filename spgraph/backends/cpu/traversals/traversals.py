@@ -67,12 +67,12 @@ def bellman_ford(
     lasts = np.empty((threads, n))
     queues = np.empty((threads, 2, n), np.int32)
     marks = np.empty((threads, n), np.uint8)
-    colours = np.empty((threads, n), np.int32)
+    colors = np.empty((threads, n), np.int32)
     pool.launch(
         jit.module("bellman_ford", "").bellman_ford,
         threads,
         *(np.zeros(1, np.int64), starts, bounds, *rows, *(back or rows), _keep(rows)),
-        *(back is not None, distance, parent, failed, lasts, queues, marks, colours),
+        *(back is not None, distance, parent, failed, lasts, queues, marks, colors),
     )
     return distance, parent, failed.view(bool)
 

@@ -37,16 +37,16 @@ def relax_row(u, indptr, indices, values, keep, dist, parent, last, marked, queu
 
 
 @inner
-def has_negative_cycle(parent, last, colour):
+def has_negative_cycle(parent, last, color):
     """Whether the parents contain a cycle of negative length, by more than rounding."""
     n = parent.size
-    colour[:] = 0
+    color[:] = 0
     for s in range(n):
         v = s
-        while v >= 0 and colour[v] == 0:
-            colour[v] = s + 1
+        while v >= 0 and color[v] == 0:
+            color[v] = s + 1
             v = np.int64(parent[v])
-        if v >= 0 and colour[v] == s + 1:
+        if v >= 0 and color[v] == s + 1:
             total, size, edges, w = last[v], abs(last[v]), 1, np.int64(parent[v])
             while w != v:
                 total += last[w]
@@ -76,7 +76,7 @@ def improvable(indptr, indices, values, keep, dist):
 @kernel
 def bellman_ford(
     thread, threads, sync, ticket, starts, bounds, indptr, indices, values, t_indptr, t_indices,
-    t_values, keep, both, distance, parents, failed, lasts, queues, marks, colours
+    t_values, keep, both, distance, parents, failed, lasts, queues, marks, colors
 ):  # fmt: skip
     """The Bellman-Ford algorithm, for lengths of either sign: each round relaxes the edges of the
     vertices that the round before improved. failed[b] = 1 if search b reaches a cycle of negative
@@ -86,7 +86,7 @@ def bellman_ford(
     ... rounds. Rounding may hide it; then vertices still improve after n rounds.
     """
     queue, fresh = queues[thread, 0], queues[thread, 1]
-    last, marked, colour = lasts[thread], marks[thread], colours[thread]
+    last, marked, color = lasts[thread], marks[thread], colors[thread]
     n = distance.shape[1]
     while True:
         poll(sync)
@@ -124,7 +124,7 @@ def bellman_ford(
             rounds += 1
             if rounds == look or rounds > n:
                 look *= 2
-                if has_negative_cycle(parent, last, colour):
+                if has_negative_cycle(parent, last, color):
                     failed[b] = 1
                     break
             if rounds > n:
