@@ -17,11 +17,10 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.measuring import machine
+from benchmarks.measuring import gpu_clock, machine
 from benchmarks.measuring.arguments import ROOT
 
 POOL = 40 << 30  # bytes at the start; it grows
@@ -125,12 +124,4 @@ def graph_of(
 def wall_ms(call: Callable[[], Any], calls: int, cupy: Any) -> list[float]:
     """Milliseconds of `calls` calls, after one to warm up."""
     call()
-    times = []
-    for _ in range(calls):
-        cupy.cuda.Device().synchronize()
-        start = time.perf_counter()
-        last = call()
-        cupy.cuda.Device().synchronize()
-        times.append((time.perf_counter() - start) * 1e3)
-        del last
-    return times
+    return gpu_clock.wall_ms(call, calls, cupy)

@@ -43,7 +43,7 @@ def measure(call: Callable[[], Any], calls: int) -> Times:
     cupy = import_cupy()
     call()
     issue = _issue_us(call, calls, cupy)
-    return Times(_device_ms(call, calls, issue, cupy), _wall_ms(call, calls, cupy), issue)
+    return Times(_device_ms(call, calls, issue, cupy), wall_ms(call, calls, cupy), issue)
 
 
 def device_ms(call: Callable[[], Any], calls: int) -> list[float]:
@@ -81,7 +81,8 @@ def _device_ms(call: Callable[[], Any], calls: int, issue_us: float, cupy: Any) 
     return times
 
 
-def _wall_ms(call: Callable[[], Any], calls: int, cupy: Any) -> list[float]:
+def wall_ms(call: Callable[[], Any], calls: int, cupy: Any) -> list[float]:
+    """`calls` wall times of a call that is warm, and the synchronisation after it."""
     times = []
     for _ in range(calls):
         cupy.cuda.Device().synchronize()

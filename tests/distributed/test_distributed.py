@@ -43,20 +43,7 @@ def spread_like(G: Any) -> Any:
 
 
 @pytest.mark.parametrize(("how", "shards"), divisions("edges", "random", "own"))
-@pytest.mark.parametrize(
-    "case",
-    [
-        cases.check_products,
-        cases.check_elements,
-        cases.check_structure,
-        cases.check_matrix_products,
-        cases.check_array_products,
-        cases.check_counting,
-        cases.check_writes,
-        cases.check_loops,
-        cases.check_power,
-    ],
-)
+@pytest.mark.parametrize("case", cases.OPERATIONS)
 def test_operations_and_loops(case: Any, how: str, shards: int) -> None:
     A = cases.graph()
     G = A.distribute(shards, partition=partitions(A.nrows, shards)[how])

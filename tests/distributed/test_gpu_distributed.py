@@ -30,20 +30,7 @@ def spread(A: sg.Matrix, shards: int, exchange: str, how: str) -> Any:
 
 
 @pytest.mark.parametrize(("shards", "exchange", "how"), PLACEMENTS)
-@pytest.mark.parametrize(
-    "case",
-    [
-        cases.check_products,
-        cases.check_elements,
-        cases.check_structure,
-        cases.check_matrix_products,
-        cases.check_array_products,
-        cases.check_counting,
-        cases.check_writes,
-        cases.check_loops,
-        cases.check_power,
-    ],
-)
+@pytest.mark.parametrize("case", cases.OPERATIONS)
 def test_operations_and_loops(case: Any, shards: int, exchange: str, how: str) -> None:
     A = cases.graph()
     G = spread(A, shards, exchange, how)

@@ -25,17 +25,6 @@ from spgraph.errors import CommunicationError
 from spgraph.operations import assign
 from spgraph.validation import validate_sssp
 
-OPERATIONS = (
-    cases.check_products,
-    cases.check_elements,
-    cases.check_structure,
-    cases.check_matrix_products,
-    cases.check_array_products,
-    cases.check_counting,
-    cases.check_writes,
-    cases.check_loops,
-)
-
 
 def operations(comm: Communicator, how: str) -> None:
     """Every operation and loop; every process looks at the whole of all results."""
@@ -43,7 +32,7 @@ def operations(comm: Communicator, how: str) -> None:
     # the last of several shards is empty
     own = np.random.default_rng(2).integers(0, max(1, comm.num_shards - 1), A.nrows)
     G = A.distribute(comm.num_shards, partition=own if how == "own" else how, communicator=comm)
-    for check in OPERATIONS:
+    for check in cases.OPERATIONS:
         check(A, G, lambda container: container.to(G.device))
     report = G.partition.report()
     assert report.edges.sum() == A.nvals and report.vertices.sum() == A.nrows

@@ -339,6 +339,19 @@ def check_power(A: sg.Matrix, G: Any, spread: Spread) -> None:
         same(found, plain, close=1e-9)
 
 
+OPERATIONS = (
+    check_products,
+    check_elements,
+    check_structure,
+    check_matrix_products,
+    check_array_products,
+    check_counting,
+    check_writes,
+    check_loops,
+    check_power,
+)
+
+
 def check_algorithms(A: sg.Matrix, G: Any, S: sg.Matrix, H: Any) -> None:
     """A and G may be directed; S and H are symmetric."""
     for X, Y in ((A, G), (S, H)):
