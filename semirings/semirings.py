@@ -59,6 +59,21 @@ class TypedSemiring:
         multiply = replace(self.multiply, arguments=(x, np.dtype(np.uint8), *places))
         return replace(self, multiply=multiply)
 
+    def gives_one_value(self, x_iso: bool, y_iso: bool) -> bool:
+        """Whether all sums have one value, for operands that are `iso` or not: all products are
+        equal, and adding equal ones changes nothing.
+
+        >>> from spgraph.semirings import any_pair, min_first
+        >>> any_pair.resolve("int8", "int8").gives_one_value(False, False)
+        True
+        >>> over_int8 = min_first.resolve("int8", "int8")
+        >>> over_int8.gives_one_value(True, False), over_int8.gives_one_value(False, True)
+        (True, False)
+        """
+        if not (self.add.any or self.add.idempotent) or self.multiply.positional:
+            return False
+        return (x_iso or not self.multiply.uses("x")) and (y_iso or not self.multiply.uses("y"))
+
 
 @dataclass(frozen=True, repr=False)
 class Semiring:

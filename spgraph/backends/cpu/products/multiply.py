@@ -64,7 +64,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
         bounds = np.minimum(bounds, B.ncols - named if mask.complement else named)
     bounds = np.minimum(bounds, B.ncols)
     most = int(bounds.sum())
-    constant = _constant(A, B, semiring)
+    constant = _one_value(A, B, semiring)
     result = (A.nrows, B.ncols, semiring, constant)
     z = _pair(most if most <= UNTOUCHED else 0, *result)
     if most == 0:
@@ -142,7 +142,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     for each of its entries.
     """
     m_indptr, m_indices = _chosen(mask)
-    constant = _constant(A, BT, semiring)
+    constant = _one_value(A, BT, semiring)
     result = (A.nrows, BT.nrows, semiring, constant)
     size = m_indices.size
     work = A.nvals + size * (1 + BT.nvals // max(1, BT.nrows))
@@ -224,7 +224,7 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
     """A X for a full X; a row of the result is full if that of A has an entry, else empty."""
     width = X.ncols
     full = A._indptr[1:] > A._indptr[:-1]
-    constant = _constant(A, X, semiring)
+    constant = _one_value(A, X, semiring)
     indptr = _sums(full * np.int64(width))
     rows = np.count_nonzero(full)
     indices = np.tile(np.arange(width, dtype=index_dtype(max(A.nrows, width))), rows)
@@ -345,14 +345,9 @@ def _chosen(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
     return before[M._indptr].astype(M._indptr.dtype, copy=False), M._indices[true]
 
 
-def _constant(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | None:
-    """The value of all entries of A B, if it is known in advance because all products are equal and
-    addition is idempotent; else None.
-    """
-    multiply, add = semiring.multiply, semiring.add
-    if not (add.any or add.idempotent) or multiply.positional:
-        return None
-    if (multiply.uses("x") and not A.iso) or (multiply.uses("y") and not B.iso):
+def _one_value(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | None:
+    """The value of all entries of A B, where they have one; else None."""
+    if not semiring.gives_one_value(A.iso, B.iso):
         return None
     # an operand without entries may have no value, but then the product has no entries
     x, y = (M._values[:1] if M._values.size else np.zeros(1, M.dtype) for M in (A, B))

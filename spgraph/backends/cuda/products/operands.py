@@ -55,19 +55,15 @@ def row_flops(A: Matrix, B: Matrix) -> Array:
 
 
 def one_value(A: Matrix, B: Matrix, semiring: TypedSemiring) -> Array | None:
-    """The value of all entries of A times B, as an array, where it is known beforehand: all
-    products are equal, and adding equal ones changes nothing. Else None.
-    """
-    multiply, add = semiring.multiply, semiring.add
-    if not (add.any or add.idempotent) or multiply.positional:
-        return None
-    if (multiply.uses("x") and not A.iso) or (multiply.uses("y") and not B.iso):
+    """The value of all entries of A B, as an array, where they have one; else None."""
+    if not semiring.gives_one_value(A.iso, B.iso):
         return None
     xp = array_module(A._indptr)
     z = xp.empty(1, semiring.dtype)
     # an operand without entries has no value, but then nor has the product
     x, y = (M._values if M._values.size else xp.zeros(1, M.dtype) for M in (A, B))
-    jit.launch(jit.kernel("one_value", "one_value", value_preamble(A, B, multiply)), 1, x, y, z)
+    text = value_preamble(A, B, semiring.multiply)
+    jit.launch(jit.kernel("one_value", "one_value", text), 1, x, y, z)
     return z
 
 
