@@ -253,13 +253,18 @@ def _parents_kernels(
 ) -> ModuleType:
     """The kernels of kernels/parents.py."""
     text = preamble.semiring(semiring, IN=has_transpose, SOLE=sole, ISO=iso)
-    return jit.module("parents", text)
+    return jit.module("parents", text + _carried())
 
 
 @functools.lru_cache(maxsize=1024)
 def dag_program(semiring: TypedSemiring, iso: bool) -> str:
     """The preamble of kernels/dag_edges.py."""
-    return preamble.semiring(semiring, ISO=iso)
+    return preamble.semiring(semiring, ISO=iso) + _carried()
+
+
+def _carried() -> str:
+    """What kernels/dag_edges.py and parents.py share."""
+    return jit.text_of("bits") + jit.text_of("carried")
 
 
 @functools.lru_cache(maxsize=1024)

@@ -18,8 +18,8 @@ from spgraph.semirings import TypedSemiring
 DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
 # texts that kernels consist of, beside the one of their name
 PARTS = {
-    "search": ("search_common", "search_push", "search_pull"),
-    "search_marked": ("search_common", "rounds"),
+    "search": ("bits", "search_common", "search_push", "search_pull"),
+    "search_marked": ("bits", "search_common", "rounds"),
 }
 # as in kernels/search.py and search_common.py
 STATE, COUNT, EDGES, DEPTH, OPEN_EDGES, VISITED, STAGE = 64, 0, 8, 48, 50, 52, 256

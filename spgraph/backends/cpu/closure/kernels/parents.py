@@ -1,31 +1,30 @@
 # For every vertex v: the least other vertex u with  value[u] * A[u, v] == value[v].  And, by one
 # thread, the parents of a search from one vertex along these edges.  Preamble: IN (rows hold
 # in-edges: the matrix is A's transpose; else out-edges), SOLE (end, with several[0] = 1, where a
-# vertex has more than one, counting what `parent` holds before), ISO, multiply.
+# vertex has more than one, counting what `parent` holds before), ISO, multiply, the texts of
+# bits.py and carried.py.
 
 
 @kernel
 def parents(thread, threads, sync, indptr, indices, values, value, bits, parts, parent, several):
     """This thread's rows, from parts[thread] on; -1 in `parent` stands for none."""
-    full = bits.size == 0
     for i in range(np.uint64(parts[thread]), np.uint64(parts[thread + 1])):
         if i & np.uint64(1023) == 0:
             poll(sync)
             if SOLE and several[0] != 0:
                 return
-        if not full and bits[i >> np.uint64(5)] >> np.uint32(i & np.uint64(31)) & np.uint32(1) == 0:
+        if not has_value(bits, i):
             continue
         x = value[i]
         for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
             j = np.uint64(indices[e])
             a = values[0] if ISO else values[e]
             if IN:
-                if multiply(value[j], a, 0, j, j, i) != x:
+                if multiply(value[j], a, 0, j, j, i) != x or not has_value(bits, j):
                     continue
-            elif multiply(x, a, 0, i, i, j) != value[j]:
+            elif not carries(x, a, i, j, value, bits):
                 continue
-            bit = np.uint32(j & np.uint64(31))
-            if i == j or (not full and bits[j >> np.uint64(5)] >> bit & np.uint32(1) == 0):
+            if i == j:
                 continue
             old = parent[i if IN else j]
             if SOLE and old >= 0:
@@ -55,7 +54,6 @@ def path_tree(
     """The least parents of a search from `source`, itself there; -1 for vertices that it does not
     find, and how many it does.
     """
-    full = bits.size == 0
     for v in range(np.uint64(parent.size)):
         parent[v] = -1
     queue[0], parent[source], level[source] = source, source, 0
@@ -68,10 +66,7 @@ def path_tree(
         x, depth = value[i], level[i] + 1
         for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
             j = np.uint64(indices[e])
-            if multiply(x, values[0] if ISO else values[e], 0, i, i, j) != value[j]:
-                continue
-            bit = np.uint32(j & np.uint64(31))
-            if not full and bits[j >> np.uint64(5)] >> bit & np.uint32(1) == 0:
+            if not carries(x, values[0] if ISO else values[e], i, j, value, bits):
                 continue
             if parent[j] < 0:
                 parent[j], level[j], queue[found] = i, depth, j

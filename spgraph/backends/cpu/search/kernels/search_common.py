@@ -17,11 +17,6 @@ TO_QUEUE = 4096
 
 
 @inner
-def has_bit(bits, v):
-    return bits[v >> np.uint64(5)] >> np.uint32(v & np.uint64(31)) & np.uint32(1) != 0
-
-
-@inner
 def degree_of(indptr, v):
     return np.int64(indptr[v + np.uint64(1)]) - np.int64(indptr[v])
 
