@@ -4,6 +4,8 @@ wait before an array is kept for other threads.
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
 from ctypes import addressof, c_char
 from types import ModuleType
@@ -13,6 +15,8 @@ import numpy as np
 
 from spgraph.containers.annotations import Device
 from spgraph.containers.storage.arrays import Array, import_cupy, is_cuda, on_device
+
+ALIGN = 256  # bytes
 
 
 def to_host(array: Array) -> Callable[[], np.ndarray]:
@@ -47,6 +51,15 @@ def sent(array: np.ndarray, xp: ModuleType, to: Array | None = None) -> Array:
         at = addressof(c_char.from_buffer(array.data)) if array.flags.writeable else address(array)
         to.data.copy_from_host_async(at, array.nbytes)
     return to
+
+
+@functools.lru_cache(maxsize=1024)
+def places(*sizes: int) -> tuple[int, ...]:
+    """Where parts of so many bytes begin that lie one after another, and where the last one ends;
+    aligned as CuPy's pieces of memory are.
+    """
+    ends = itertools.accumulate(-(-size // ALIGN) * ALIGN for size in sizes)
+    return (0, *ends)
 
 
 def copied(array: Array) -> Array:

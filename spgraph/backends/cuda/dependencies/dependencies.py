@@ -5,7 +5,6 @@ blocks work on one source after the other), or stepwise (launches for every step
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterable
 from types import ModuleType
 
@@ -17,13 +16,13 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
     workspace_words,
 )
 from spgraph.backends.cuda.runtime import jit
-from spgraph.backends.cuda.search.search import ALIGN, search
+from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.backends.shards.dependencies import RANGE_WORDS, Plan, Workspace
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, unpack_bits
-from spgraph.containers.storage.device_memory import address, sent
+from spgraph.containers.storage.device_memory import address, places, sent
 
 # threads of a block, where all work on one source, and where each takes a source of its own
 THREADS, SOURCE_THREADS = 1024, 256
@@ -233,18 +232,10 @@ def _edges(A: Matrix, T: Matrix) -> tuple[Array, ...]:
 
 def _workspace(xp: ModuleType, *sizes: int) -> tuple[Array, list[int]]:
     """An array, and where in it parts of so many bytes begin."""
-    end, begins = _places(sizes)
+    *begins, end = places(*sizes)
     array = xp.empty(end, np.uint8)
     first = address(array)
     return array, [first + begin for begin in begins]
-
-
-@functools.lru_cache(maxsize=1024)
-def _places(sizes: tuple[int, ...]) -> tuple[int, list[int]]:
-    ends = [0]
-    for size in sizes:
-        ends.append(ends[-1] + -(-size // ALIGN) * ALIGN)
-    return ends.pop(), ends
 
 
 def _order_bytes(A: Matrix) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from spgraph.backends.cuda.exchange.buffers import MOST_PEERS, Launching, Plan
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.shards.graph import ShardedGraph
 from spgraph.containers.storage.arrays import Array, array_module
-from spgraph.containers.storage.device_memory import address
+from spgraph.containers.storage.device_memory import address, places
 
 R = TypeVar("R")
 
@@ -63,8 +63,7 @@ def check_counts(loop: str, vertices: int, edges: int, of: str = "") -> None:
 
 def places_of(sizes: Mapping[str, int]) -> dict[str, int]:
     """Where parts of so many bytes lie in a shard's memory, and its `end`."""
-    ends = np.cumsum([-(-size // 256) * 256 for size in sizes.values()]).tolist()
-    return dict(zip((*sizes, "end"), (0, *ends), strict=True))
+    return dict(zip((*sizes, "end"), places(*sizes.values()), strict=True))
 
 
 def block(fields: Mapping[str, Any], xp: ModuleType) -> Array:

@@ -15,7 +15,7 @@ from spgraph.backends.cuda.search.search_rows import leading, leading_text, none
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
-from spgraph.containers.storage.device_memory import address
+from spgraph.containers.storage.device_memory import address, places
 from spgraph.containers.storage.one_entry import entry_of
 from spgraph.semirings import TypedSemiring
 from spgraph.semirings.translate import cuda_function
@@ -29,8 +29,6 @@ DIRECTIONS = {"auto": np.int32(0), "push": np.int32(1), "pull": np.int32(2)}
 UINT8, UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, VISITED = 24, 21, 22
-# bytes: where arrays in its workspace begin
-ALIGN = 256
 
 
 @jit.on_device
@@ -162,10 +160,9 @@ def _new_plan(
         jit.together(A._indptr, ("search", text, True, ("search",)), *others)
     kernel = kernel_of("search", text, jit.current_device(), shared)
     grid = jit.occupancy(kernel, THREADS, shared)
-    at_ids = -(-2 * n * offsets.itemsize // ALIGN) * ALIGN
-    at_bits = at_ids + -(-2 * n * ids.itemsize // ALIGN) * ALIGN
+    working = places(2 * n * offsets.itemsize, 2 * n * ids.itemsize, 8 * words(n))
     types = ids, levels, None if semiring is None else semiring.dtype
-    sizes = words(n), at_ids, at_bits, at_bits + 8 * words(n)
+    sizes = words(n), *working[1:]
     return Plan(kernel, (grid,), shared, *types, np.uint32(n.bit_length()), *sizes)
 
 
