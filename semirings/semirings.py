@@ -88,7 +88,8 @@ class Semiring:
     The result type is that of the operator over the types of both operands, except where it could
     not hold counts: pair gives int64 under plus, times, min and max, whatever the operands, and
     bool under any and the logical monoids; bool operands are converted to int64 where plus or times
-    adds, or where plus or minus multiplies. Users' operators and monoids give what Numba infers.
+    adds, or where plus or minus multiplies; positions are int64 where plus or times adds. Users'
+    operators and monoids give what Numba infers.
 
     >>> plus_pair.resolve("int8", "float32").dtype, any_pair.resolve("int8", "float32").dtype
     (dtype('int64'), dtype('bool'))
@@ -129,7 +130,7 @@ class Semiring:
 
     def resolve(self, x: DType, y: DType, index: DType = INT64) -> TypedSemiring:
         """The semiring over operands of types `x` and `y`; `index` is the result type of positional
-        operators.
+        operators, of which plus and times make int64.
 
         DomainMismatch if the operator is not defined for the types, or the monoid for its result.
         """
@@ -156,6 +157,8 @@ def _products(semiring: Semiring, x: DType, y: DType, index: DType) -> Function:
     if not (op.built_in and add.built_in):
         return op.resolve(x, y, index)
     left, right = scalar_type(x, repr(op)), scalar_type(y, repr(op))
+    if op.positional and add in SUMS:  # sums of positions, which int32 may not hold
+        return op.resolve(left, right, INT64)
     if op == binary.pair:
         kind = _PAIRS.get(add)
         return (

@@ -62,7 +62,7 @@ def product_type(add: str, multiply: str, x: Any, y: Any, index: Any = np.int64)
     if (sums or differs) and x == y == truth:
         x = y = integer
     if multiply[-1] in "ij":  # firsti, firstj, secondi, secondj
-        return np.dtype(index)
+        return integer if sums else np.dtype(index)
     if multiply in TRUTH:
         made = truth
     elif multiply in REAL:

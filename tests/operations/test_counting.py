@@ -133,3 +133,19 @@ def test_reached_is_a_truth_value(semiring: Any, kind: Any, device: str) -> None
         found = sg.vxm(start, A, semiring, direction=way)
         assert found.dtype == np.bool_ and found.nvals == 2
     assert sg.mxm(A, A, semiring).dtype == np.bool_
+
+
+@pytest.mark.parametrize("way", ["mxv", "vxm", "mxm", "reduce_mxm", "array"])
+def test_sums_of_positions_are_counted_in_64_bits(way: str, device: str) -> None:
+    """One row with more positions than int32 holds the sum of."""
+    n = 70_000
+    row = sg.Matrix.from_coo(np.zeros(n, int), np.arange(n), nrows=1, ncols=n, device=device)
+    ones = sg.Vector.filled(True, size=n, device=device)
+    found: Any = {
+        "mxv": lambda: sg.mxv(row, ones, "plus_firstj")[0],
+        "vxm": lambda: sg.vxm(ones, row.T, "plus_secondi")[0],
+        "mxm": lambda: sg.mxm(row, row.T, "plus_firstj")[0, 0],
+        "reduce_mxm": lambda: sg.reduce_mxm(row, row.T, "plus_secondi"),
+        "array": lambda: sg.mxv(row, ones.values, "plus_secondi")[0],
+    }[way]()
+    assert found.dtype == np.int64 and int(found) == n * (n - 1) // 2

@@ -161,7 +161,7 @@ CASES = {
     "least parent, column": _case("min_firstj", np.minimum, _u, (8, 2), None, "int32"),
     "any parent, column": _case("any_firstj", None, _u, (8, 2), None, "int32"),
     "greatest parent": _case("max_secondi", np.maximum, _u, LABELS, None, "int32"),
-    "sum of parents": _case("plus_secondi", np.add, _u, LABELS, None, "int32"),
+    "sum of parents": _case("plus_secondi", np.add, _u, LABELS, None, "int64"),
     "own id": _case("max_secondj", np.maximum, _v, LABELS, None, "int32"),
     "least label": _case("min_first", np.minimum, _first, LABELS, None, "int32"),
     "greatest label": _case("max_first", np.maximum, _first, LABELS, None, "int16"),
