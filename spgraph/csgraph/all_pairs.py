@@ -118,7 +118,7 @@ def construct_dist_matrix(
     array of int32, as functions for shortest paths return it. Pairs without a path get
     `null_value`; if the predecessors of j end at another vertex than i, the distance is that from
     there. Lengths are read from `graph` as by `floyd_warshall`; in an undirected graph
-    (`directed=False`) the lesser of both directions.
+    (`directed=False`) the lesser of both directions. `graph` is never changed.
 
     Raises TypeError for predecessors of another type, ValueError for shapes that differ, for a
     graph that is not square, and for predecessors that are not vertices or form a cycle.
@@ -132,7 +132,7 @@ def construct_dist_matrix(
            [inf, inf,  0.]])
     """
     flags("construct_dist_matrix", directed=directed)
-    lengths = _lengths(graph, copy=not directed)
+    lengths = _lengths(graph, copy=True)  # positions without an edge are written
     xp, n = array_module(lengths), lengths.shape[0]
     given: Array = predecessors if is_gpu(predecessors) else np.asarray(predecessors)
     if given.dtype != np.int32:

@@ -130,6 +130,21 @@ def test_construct_dist_matrix(
         )
 
 
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("form", ["float", "matrix", "masked"])
+def test_construct_dist_matrix_leaves_the_graph(form: str, directed: bool) -> None:
+    """SciPy writes infinity to the positions without an edge of a directed graph of float64."""
+    graph = np.array(DENSE[form], np.float64, order="K", subok=True)
+    before = theirs.floyd_warshall(graph, directed, return_predecessors=True)[1]
+    held = np.asarray(graph.data if form == "masked" else graph)
+    kept = held.copy()
+    held.setflags(write=False)
+    graph.setflags(write=False)
+    found = ours.construct_dist_matrix(graph, before, directed)
+    np.testing.assert_array_equal(found, theirs.floyd_warshall(graph, directed))
+    np.testing.assert_array_equal(held, kept)
+
+
 def test_bad_predecessors() -> None:
     before = np.full((5, 5), -9999, np.int32)
     with pytest.raises(ValueError, match="must have the same shape"):
