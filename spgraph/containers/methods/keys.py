@@ -82,7 +82,14 @@ def _mask_of(B: Any) -> Mask:
 
 def vector_key(key: Any, v: Vector) -> Any:
     """A key of a Vector: a position, or several; the Mask of a bool Vector."""
-    key = single(key[0] if isinstance(key, tuple) and len(key) == 1 else key)
+    if isinstance(key, tuple):
+        if len(key) != 1:
+            raise DomainMismatch(
+                f"[]: expected positions of one dimension, got {len(key)} indices; v[[0, 2]], with "
+                "a list, are those two positions"
+            )
+        key = key[0]
+    key = single(key)
     if not isinstance(key, list) and hasattr(key, "V") and key.dtype == BOOL:
         return key.V
     return _flagged(key, v.size, "positions")

@@ -220,6 +220,15 @@ def test_one_key_that_is_no_integer(key: Any) -> None:
             call()
 
 
+def test_a_vector_has_one_dimension(device: str) -> None:
+    v = sg.Vector([3, 1, 2]).to(device)
+    for key in ((0, 2), (0, 0), (), (slice(None), 1)):
+        for call in (lambda: v[key], lambda: v.__setitem__(key, 9)):  # noqa: B023
+            with pytest.raises(DomainMismatch, match=f"one dimension, got {len(key)} indices"):
+                call()
+    assert v[(2,)] == 2 and entries(v) == {0: 3, 1: 1, 2: 2}
+
+
 @pytest.mark.parametrize("many", [0, 1, 30, 400])
 def test_every_entry_is_read_by_its_position(many: int, device: str) -> None:
     """Of every storage, of views, of iso Matrices; from both ends."""
