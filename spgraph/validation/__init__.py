@@ -173,6 +173,7 @@ def _of_tree(fault: Fault, n: int, what: str) -> str:
     v, u = int(fault.vertex), int(fault.other)
     own = f"{fault.value:.17g}"
     messages = {
+        "negative": f"vertex {v} has {what} {own}; expected one from 0 on, or -1 for none",
         "no parent": f"vertex {v} has {what} {own} and lacks a parent",
         "no value": f"vertex {v} has parent {u} and lacks a {what}",
         "no vertex": f"vertex {v} has parent {u}, which is no vertex of {n}",

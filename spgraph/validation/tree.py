@@ -140,7 +140,8 @@ def _first_of_all(found: list[Fault], placement: Placement) -> list[Fault]:
     told = np.full((CHECKS, 1 + fields), -np.inf)
     for check, fault in first.items():
         if fault.vertex == least[check - 1]:
-            told[check - 1] = np.nan_to_num([KINDS.index(fault.kind), *fault[2:]], nan=NONE)
+            numbers = np.array([KINDS.index(fault.kind), *fault[2:]])
+            told[check - 1] = np.where(np.isnan(numbers), NONE, numbers)
     told = between.all_reduce_host(told.ravel(), "max").reshape(told.shape)
     return [
         Fault(check, KINDS[int(row[0])], *map(float, row[1:]))
@@ -149,7 +150,7 @@ def _first_of_all(found: list[Fault], placement: Placement) -> list[Fault]:
     ]
 
 
-KINDS = ("", "no parent", "no value", "no vertex", "source", "cycle", "deep")
+KINDS = ("", "negative", "no parent", "no value", "no vertex", "source", "cycle", "deep")
 
 
 def dense(v: Vector) -> Array:
@@ -193,11 +194,14 @@ def tree_faults(tree: Tree, source: int, max_depth: int | None) -> list[Fault]:
 
 
 def _ends(tree: Tree, source: int) -> Fault | None:
-    """A vertex with a value or a parent alone, a parent that is none, or a source that is not the
-    root.
+    """A vertex with a value that is none, with a value or a parent alone, or a parent that is none,
+    or a source that is not the root.
     """
     value, parent = tree
     n = value.size
+    v = _first((value < 0) & (value != NONE))
+    if v >= 0:
+        return Fault(1, "negative", v, int(parent[v]), float(value[v]))
     v = _first((value >= 0) != (parent >= 0))
     if v >= 0:
         kind = "no parent" if int(parent[v]) < 0 else "no value"

@@ -442,3 +442,23 @@ def test_weights_of_zero_may_hide_a_cycle() -> None:
     assert validate_sssp(A, 0, right, vector([0, 0, 1, -1])) == []
     found = validate_sssp(A, 0, right, vector([0, 2, 1, -1]))
     assert [failure.check for failure in found] == [1]
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize(
+    ("dtype", "wrong"),
+    [(np.int32, -7), (np.int64, -2), (np.float32, -1.5), (np.float64, -np.inf)],
+)
+def test_only_minus_one_stands_for_none(dtype: Any, wrong: float, shards: int) -> None:
+    A = matrix(7, EDGES, symmetric=True)
+    values, parent = np.array(LEVEL, dtype), Vector.from_dense(np.array(PARENT))
+    B = A if shards == 1 else A.distribute(shards)
+    to = (lambda v: v) if shards == 1 else (lambda v: v.to(B.device))
+    for at in (5, 6):
+        given = values.copy()
+        given[at] = wrong
+        for call, what in ((validate_bfs, "level"), (validate_sssp, "distance")):
+            found = call(B, 0, to(Vector.from_dense(given)), to(parent))
+            assert [fault.check for fault in found] == [1]
+            assert f"vertex {at} has {what} {wrong:.17g}; expected one from 0 on" in str(found[0])
+            assert call(B, 0, to(Vector.from_dense(values)), to(parent)) == []
