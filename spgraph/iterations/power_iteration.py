@@ -10,11 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from spgraph import checks
+from spgraph.backends.loops import PowerIteration
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.numbers import flags, is_integer, is_real
-from spgraph.errors import (
-    DomainMismatch,
-)
+from spgraph.errors import DomainMismatch
 from spgraph.operations import apply, ewise_add, ewise_mult, reduce, vxm
 from spgraph.semirings import (
     TypedSemiring,
@@ -130,18 +129,19 @@ def started(
         found = composed(_full(A, x), step, norm=norm, tol=tol, max_iter=max_iter)
         found = found._replace(change=None) if tol is None else found
         return found.value, lambda: found
-    value, report = fused(
-        x,
-        _pulled(step),
-        tuple(hop.scale for hop in step.hops),
-        semiring,
-        (float(step.factor), float(step.keep), float(step.teleport), float(step.dangling)),
-        step.restart if isinstance(step.restart, Vector) else float(step.restart),
-        norm,
-        tol,
-        max_iter,
-        single,
+    constants = float(step.factor), float(step.keep), float(step.teleport), float(step.dangling)
+    iteration = PowerIteration(
+        matrices=_pulled(step),
+        scales=tuple(hop.scale for hop in step.hops),
+        semiring=semiring,
+        constants=constants,
+        restart=step.restart if isinstance(step.restart, Vector) else float(step.restart),
+        norm=norm,
+        tol=tol,
+        max_iter=max_iter,
+        single=single,
     )
+    value, report = fused(x, iteration)
 
     def finished() -> Power:
         if tol is None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def fits_single(A: Matrix, scale: Vector, weighted: bool) -> bool:
     return low * SINGLE_SCALE >= 1 or scale._value_range()[1] <= SINGLE_SCALE
 
 
-def scaled(v: Vector, norm: int) -> Vector:
+def scaled(v: Vector, norm: Literal[1, 2]) -> Vector:
     """A full v of float64 divided by its norm, 1 or 2; zeros stay zeros. Nothing is read back."""
     own = getattr(backend(v.device), "scaled", None)
     if own is not None:

@@ -10,8 +10,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from spgraph.backends.loops import PowerIteration
 from spgraph.backends.shards.buffers import Buffers, forgotten_on_failure
-from spgraph.backends.shards.power import SUMS, Arguments, change
+from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.containers.storage.device_memory import to_host
@@ -21,7 +22,6 @@ from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
 from spgraph.distributed.exchange.lockstep import ByCommunicator, ByPeers, run
 from spgraph.iterations import Hop, Step, power_iteration
-from spgraph.semirings import TypedSemiring
 
 R = TypeVar("R", float, None)
 
@@ -30,16 +30,7 @@ Share = tuple[Array | None, Array | None]
 
 
 def power(
-    x: DistributedVector | float,
-    matrices: tuple[DistributedMatrix, ...],
-    scales: tuple[DistributedVector | None, ...],
-    semiring: TypedSemiring,
-    constants: tuple[float, float, float, float],
-    restart: DistributedVector | float,
-    norm: int | str | None,
-    tol: float | None,
-    max_iter: int,
-    single: bool,
+    x: DistributedVector | float, iteration: PowerIteration
 ) -> tuple[DistributedVector, Array]:
     """As `power` of a backend. In each iteration the parts of the vector that a hop multiplies are
     all-gathered, and so are three sums over vertices; with a `tol` the host reads one of them.
@@ -47,28 +38,25 @@ def power(
     GPUs that write into each other's memory do so in the kernels that compute the values, and
     synchronise once in an iteration, twice with a norm, once more for a second hop.
     """
+    matrices = cast(tuple[DistributedMatrix, ...], iteration.matrices)
     tag_graph(matrices[0])
     if not isinstance(x, DistributedVector):
         n = matrices[0].nrows
         x = matrices[0].device.filled(x, size=n, dtype=np.float64)
     placement, n, peers = x.device, x.size, x.device.peers
-    if not placement.has("power_shard"):  # by operations on distributed containers
-        hops = tuple(Hop(M._T, scale) for M, scale in zip(matrices, scales, strict=True))
-        step = Step(hops, *constants, restart, weighted=semiring.multiply.name != "second")
-        limits: Any = {"norm": norm, "tol": tol, "max_iter": max_iter}
-        made = power_iteration.composed(x, step, **limits)
-        return cast(DistributedVector, made.value), (made.iterations, made.change)
+    if not placement.has("power_shard"):
+        return _composed(x, iteration)
 
-    def of_shard(v: DistributedVector | R, k: int) -> Vector | R:
+    def of_shard(v: Vector | R, k: int) -> Vector | R:
         return v.shards[k].to_bitmap() if isinstance(v, DistributedVector) else v
 
-    def arguments(k: int) -> Arguments:
-        return (
-            x.shards[k].to_bitmap(),
-            tuple(M.shards[k] for M in matrices),
-            tuple(of_shard(scale, k) for scale in scales),
-            *(semiring, constants, of_shard(restart, k), norm, tol, max_iter, single),
+    def arguments(k: int) -> tuple[Vector, PowerIteration]:
+        own = iteration._replace(
+            matrices=tuple(M.shards[k] for M in matrices),
+            scales=tuple(of_shard(scale, k) for scale in iteration.scales),
+            restart=of_shard(iteration.restart, k),
         )
+        return x.shards[k].to_bitmap(), own
 
     def found(steps: Sequence[Any], between: Any) -> tuple[DistributedVector, Array]:
         ends = run(steps, placement.devices, between)
@@ -81,13 +69,25 @@ def power(
     with peers.lock, forgotten_on_failure(peers):
         starts = [shard._values for shard in x.shards]
         ids = None if partition.ids is None else [placement.shard_ids(k, n) for k in local]
-        places = kernels.peer_places(peers, partition.offsets.tolist(), single, starts, ids)
+        offsets = partition.offsets.tolist()
+        places = kernels.peer_places(peers, offsets, iteration.single, starts, ids)
         peers.barrier()
         steps = [kernels.power_peers(places[k], *arguments(k)) for k in local]
         result = found(steps, Barrier(peers, placement))
         peers.hand_over()
         peers.check()
         return result
+
+
+def _composed(x: DistributedVector, iteration: PowerIteration) -> tuple[DistributedVector, Any]:
+    """The same by operations on containers in shards."""
+    pulled = zip(iteration.matrices, iteration.scales, strict=True)
+    hops = tuple(Hop(M._T, scale) for M, scale in pulled)
+    weighted = iteration.semiring.multiply.name != "second"
+    step = Step(hops, *iteration.constants, iteration.restart, weighted=weighted)
+    limits: Any = {name: getattr(iteration, name) for name in ("norm", "tol", "max_iter")}
+    made = power_iteration.composed(x, step, **limits)
+    return cast(DistributedVector, made.value), (made.iterations, made.change)
 
 
 class Gathering(ByCommunicator):

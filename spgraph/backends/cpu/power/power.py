@@ -4,45 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from spgraph.backends.cpu.entrywise.rows import shares
 from spgraph.backends.cpu.products.products import pull
 from spgraph.backends.cpu.runtime import jit, pool, preamble
+from spgraph.backends.loops import NORMS, PowerIteration
 from spgraph.containers import Matrix, Vector
-from spgraph.semirings import TypedSemiring
 
-Norm = Literal[1, 2, "max"] | None
-NORMS: dict[Norm, int] = {None: 0, 1: 1, 2: 2, "max": 3}
-# rows and entries of a chunk; SUMS and LINE as in kernels/power.py, and so are NORMS
+# rows and entries of a chunk; SUMS and LINE as in kernels/power.py
 CHUNK, SUMS, LINE = 8192, 3, 8
 # fewer than one row of so many is of another length than the row before in an even matrix
 UNEVEN = 8
 
 
-def power(
-    x: Vector | float,
-    matrices: tuple[Matrix, ...],
-    scales: tuple[Vector | None, ...],
-    semiring: TypedSemiring,
-    constants: tuple[float, float, float, float],
-    restart: Vector | float,
-    norm: Norm,
-    tol: float | None,
-    max_iter: int,
-    single: bool,
-) -> tuple[Vector, np.ndarray]:
-    """(the last iterate, (iterations, last change)) of x <- f(x) from x, a full Vector of float64
-    or what all vertices begin with.
-
-    Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
-    `constants` = (factor, keep, teleport, dangling), the iterate is factor times that + keep x +
-    (teleport + dangling times the sum of x where the first scale is zero) restart, divided by its
-    norm. `single` gathers x * scale in single precision. `tol` None runs all of `max_iter`.
+def power(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, np.ndarray]:
+    """(the last iterate, (iterations, last change)) of an `iteration` from x, a full Vector of
+    float64 or what all vertices begin with.
     """
-    n = matrices[0].nrows
+    matrices, scales, restart = iteration.matrices, iteration.scales, iteration.restart
+    semiring, norm, tol = iteration.semiring, iteration.norm, iteration.tol
+    n, max_iter = matrices[0].nrows, iteration.max_iter
     second = semiring.multiply.name == "second"
     iso = second or all(M.iso for M in matrices)
     first, last = matrices[0], matrices[-1]
@@ -58,7 +42,7 @@ def power(
         # of two matrices one may have one value, the other many
         values = np.repeat(M._values, M.nvals) if M.iso and not iso else M._values
         given += [M._indptr, M._indices, values, *_spread(scale)]
-    kind = np.float32 if single else np.float64
+    kind = iteration.gathered
     work = np.empty((2, n + 1), kind), np.empty(n + 1 if len(matrices) == 2 else 1, kind)
     for gathered in work:
         gathered[..., -1] = 0.0
@@ -71,36 +55,27 @@ def power(
         *(np.zeros(2 * threads * LINE, np.int64), len(matrices), NORMS[norm], *given),
         *(starts, starts2, value, np.empty(n if norm is not None else 0), *work),
         np.zeros((2, SUMS, starts2.size - 1)),
-        *(
-            *map(float, constants),
-            restart._values if isinstance(restart, Vector) else np.full(1, restart),
-        ),
+        *iteration.constants,
+        restart._values if isinstance(restart, Vector) else np.full(1, restart),
         *(-1.0 if tol is None else float(tol), max_iter, report),
     )
     return Vector._of(n, value), report
 
 
 def power_shard(
-    x: Vector,
-    matrices: tuple[Matrix, ...],
-    scales: tuple[Vector | None, ...],
-    semiring: TypedSemiring,
-    constants: tuple[float, float, float, float],
-    restart: Vector | float,
-    norm: Norm,
-    tol: float | None,
-    max_iter: int,
-    single: bool,
+    x: Vector, iteration: PowerIteration
 ) -> Generator[tuple[str, Any], Any, tuple[Vector, tuple[int, float] | None]]:
     """`power` of the vertices of one shard, as a generator that requests data of other shards.
 
     It yields ("share", (its part of a vector, its part of the three sums over vertices: change,
     dangling mass, norm)) and is sent (the whole vector, the sums of all shards in their order),
     None for what is None; ("change", the sums of all shards) and is sent the first of them, added
-    up. It returns what `power` does. `single` changes nothing here: what shards exchange stays in
-    double precision.
+    up. It returns what `power` does. `iteration.single` changes nothing here: what shards exchange
+    stays in double precision.
     """
-    factor, keep, teleport, dangling = constants
+    matrices, scales, restart = iteration.matrices, iteration.scales, iteration.restart
+    semiring, norm, tol = iteration.semiring, iteration.norm, iteration.tol
+    factor, keep, teleport, dangling = iteration.constants
     value = x._values.copy()
     scale = [1.0 if v is None else v._values for v in scales]
     again = restart._values if isinstance(restart, Vector) else restart
@@ -111,7 +86,7 @@ def power_shard(
 
     report = None
     whole, totals = yield "share", (value * scale[0], sums(0.0, value))
-    for iteration in range(1, max_iter + 1):
+    for count in range(1, iteration.max_iter + 1):
         y = value
         for k, M in enumerate(matrices):
             if k:
@@ -127,10 +102,10 @@ def power_shard(
             size = math.sqrt(size) if norm == 2 else size
             z = z / (size if size > 0 else 1.0)
         change, value = float(np.abs(z - value).sum()), z
-        given = None if iteration == max_iter else value * scale[0]
+        given = None if count == iteration.max_iter else value * scale[0]
         whole, totals = yield "share", (given, sums(change, value))
         if tol is not None:
-            report = iteration, (yield "change", totals)
+            report = count, (yield "change", totals)
             if report[1] <= tol:
                 break
     return Vector._of(x.size, value), report

@@ -15,21 +15,19 @@ import numpy as np
 
 from spgraph.backends.cuda.power.power_stepwise import (
     Iterate,
-    Settings,
     is_iso,
     program,
     program_of,
-    settings_of,
     stepwise,
 )
 from spgraph.backends.cuda.power.warp_tasks import WarpTasks, warp_tasks
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.loops import NORMS, PowerIteration
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.power import SUMS, change
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import INT32_MAX, Array, array_module
 from spgraph.containers.storage.device_memory import address, sent, to_host
-from spgraph.semirings import TypedSemiring
 
 __all__ = ["power", "power_shard", "program"]
 
@@ -46,41 +44,26 @@ MOST_HUBS, WIDEST, OTHER = 24 << 10, 8, 4096
 LARGE = 1 << 23
 
 
-def power(
-    x: Vector | float,
-    matrices: tuple[Matrix, ...],
-    scales: tuple[Vector | None, ...],
-    semiring: TypedSemiring,
-    constants: tuple[float, float, float, float],
-    restart: Vector | float,
-    norm: int | str | None,
-    tol: float | None,
-    max_iter: int,
-    single: bool,
-) -> tuple[Vector, Any]:
-    """(the last iterate, (iterations, last change) or a function that waits for both) of
-    x <- f(x) from x, a full Vector of float64 or what all vertices begin with.
+def power(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, Any]:
+    """(the last iterate, (iterations, last change) or a function that waits for both) of an
+    `iteration` from x, a full Vector of float64 or what all vertices begin with.
 
-    Each of the one or two `matrices` is pulled by rows: x becomes M (x * scale). Then, with
-    `constants` = (factor, keep, teleport, dangling), the iterate is factor times that + keep x +
-    (teleport + dangling times the sum of x where the first scale is zero) restart, divided by its
-    norm. `single` gathers x * scale in single precision. `tol` None runs all of `max_iter`, and
-    nothing is read back; the second result is then None. Sums are taken in an order that depends on
-    the graph and the kind of device alone.
+    Without a `tol` nothing is read back, and the second result is None. Sums are taken in an order
+    that depends on the graph and the kind of device alone.
 
     Matrices of fewer than LARGE entries: one launch and one copy to the device; an iterate of NaN
     says that a barrier of the kernel timed out. Larger ones: in every step 1 to 5 launches a hop, 1
     between hops that have a scale, 1 more, another with a norm, and with a `tol` a change that is
     read back while the next product runs.
     """
-    settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
+    matrices = iteration.matrices
     # one program has one type of values
-    alike = len(matrices) == 1 or len({(M.dtype, is_iso(M, settings)) for M in matrices}) == 1
+    alike = len(matrices) == 1 or len({(M.dtype, is_iso(M, iteration)) for M in matrices}) == 1
     small = sum(M.nvals for M in matrices) < LARGE and matrices[0].nrows <= INT32_MAX
     with jit.device(matrices[0]._indptr):
         if small and alike:
-            return _cooperative(x, matrices, scales, settings)
-        return _stepwise(_first(x, matrices[0]), matrices, scales, settings)
+            return _cooperative(x, iteration)
+        return _stepwise(_first(x, matrices[0]), iteration)
 
 
 def _first(x: Vector | float, A: Matrix) -> Vector:
@@ -92,10 +75,8 @@ def _first(x: Vector | float, A: Matrix) -> Vector:
     return Vector._of(n, value)
 
 
-def _stepwise(
-    x: Vector, matrices: tuple[Matrix, ...], scales: tuple[Vector | None, ...], settings: Settings
-) -> Iterate:
-    steps, answer = stepwise(x, matrices, scales, settings, early=True), None
+def _stepwise(x: Vector, iteration: PowerIteration) -> Iterate:
+    steps, answer = stepwise(x, iteration, early=True), None
     while True:
         try:
             question, given = steps.send(answer)
@@ -109,18 +90,7 @@ def _stepwise(
             answer = change(reading())
 
 
-def power_shard(
-    x: Vector,
-    matrices: tuple[Matrix, ...],
-    scales: tuple[Vector | None, ...],
-    semiring: TypedSemiring,
-    constants: tuple[float, float, float, float],
-    restart: Vector | float,
-    norm: int | str | None,
-    tol: float | None,
-    max_iter: int,
-    single: bool,
-) -> Steps[Iterate]:
+def power_shard(x: Vector, iteration: PowerIteration) -> Steps[Iterate]:
     """`power` for the vertices of one shard, as a generator that yields what it needs of the
     others.
 
@@ -129,21 +99,16 @@ def power_shard(
     with None for None; and ("change", the sums of all shards), to be sent the total change. It
     returns what `power` does. Its driver makes the shard's device the current one.
     """
-    settings = settings_of(semiring, constants, restart, norm, tol, max_iter, single)
-    return stepwise(x, matrices, scales, settings)
+    return stepwise(x, iteration)
 
 
 # --- one cooperative launch -----------------------------------------------------------------------
 
 
-def _cooperative(
-    x: Vector | float,
-    matrices: tuple[Matrix, ...],
-    scales: tuple[Vector | None, ...],
-    settings: Settings,
-) -> tuple[Vector, Any]:
-    xp, n, tol = array_module(matrices[0]._indptr), matrices[0].nrows, settings.tol
-    plan = _planned(matrices, settings)
+def _cooperative(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, Any]:
+    matrices, tol = iteration.matrices, iteration.tol
+    xp, n = array_module(matrices[0]._indptr), matrices[0].nrows
+    plan = _planned(iteration)
     value, workspace = xp.empty(n), xp.empty(plan.end)
     first = address(workspace)
     header = plan.header.copy()
@@ -157,15 +122,15 @@ def _cooperative(
         header[number - NUMBERS :].view(np.float64)[0] = v
         return 0, numbers + 8 * number
 
-    for k, scale in enumerate(scales):
+    for k, scale in enumerate(iteration.scales):
         header[HOP * k + SCALE : HOP * k + SCALE + 2] = spread(1.0 if scale is None else scale, 0)
-    begin, restart = spread(x, 1), spread(settings.restart, 2)
+    begin, restart = spread(x, 1), spread(iteration.restart, 2)
     sent(header.view(np.float64), xp, workspace)
     report = numbers - 8 * REPORT
     arguments = (
-        *(first, np.int32(len(matrices)), np.int32(settings.norm), n, value, *begin),
-        *(first + 8 * plan.z, *map(np.float64, settings.constants), *restart),
-        *(np.float64(-1.0 if tol is None else tol), settings.max_iter),
+        *(first, np.int32(len(matrices)), np.int32(NORMS[iteration.norm]), n, value, *begin),
+        *(first + 8 * plan.z, *map(np.float64, iteration.constants), *restart),
+        *(np.float64(-1.0 if tol is None else tol), iteration.max_iter),
         *(first + 8 * plan.sums, report - 8 * BARRIER, report),
     )
     plan.kernel(plan.grid, (THREADS,), arguments, shared_mem=plan.shared)
@@ -192,35 +157,36 @@ class Plan(NamedTuple):
     tasks: tuple[WarpTasks, ...]  # what the header points to
 
 
-def _planned(matrices: tuple[Matrix, ...], settings: Settings) -> Plan:
+def _planned(iteration: PowerIteration) -> Plan:
     """The plan of such iterations; that of a single hop is kept with its Matrix."""
-    if len(matrices) > 1:
-        return _new_plan(matrices, settings)
-    (M,) = matrices
+    if len(iteration.matrices) > 1:
+        return _new_plan(iteration)
+    (M,) = iteration.matrices
     kept = M._derived.get("power")
     if kept is None:
         kept = M._derived["power"] = {}
-    key = settings.semiring, settings.gathered, bool(settings.norm)
+    key = iteration.semiring, iteration.gathered, bool(iteration.norm)
     found: Plan | None = kept.get(key)
     if found is None:
-        found = kept[key] = _new_plan(matrices, settings)
+        found = kept[key] = _new_plan(iteration)
     return found
 
 
-def _new_plan(matrices: tuple[Matrix, ...], settings: Settings) -> Plan:
-    n, each_bytes, device = matrices[0].nrows, settings.gathered.itemsize, jit.current_device()
+def _new_plan(iteration: PowerIteration) -> Plan:
+    matrices, each_bytes = iteration.matrices, iteration.gathered.itemsize
+    n, device = matrices[0].nrows, jit.current_device()
     grid = jit.multiprocessors(device)
     most = min(MOST_HUBS, (jit.shared_memory(device) - OTHER) // WIDEST)
     warps = grid * THREADS // 32
-    tasks = tuple(warp_tasks(M, is_iso(M, settings), most, warps) for M in matrices)
+    tasks = tuple(warp_tasks(M, is_iso(M, iteration), most, warps) for M in matrices)
     # what looks for hubs takes longer also where there are none
     hubs = preamble.constants(HUBS=any(each.hubs for each in tasks))
-    text = program_of(matrices[0], settings) + hubs
+    text = program_of(matrices[0], iteration) + hubs
     kernel = jit.kernel("power", "power", text, cooperative=True)
     # where the hubs begin in what a hop gathers, and how long that is
     starts = [_aligned(n, each_bytes), *(_aligned(each.hubs, each_bytes) for each in tasks)]
     sizes = [HOP * len(tasks) + BARRIER + REPORT + NUMBERS]
-    sizes += [AREAS * SUMS * grid, n if settings.norm else 0]
+    sizes += [AREAS * SUMS * grid, n if iteration.norm else 0]
     for k, each in enumerate(tasks):
         values = (2 if k == 0 else 1) * (starts[0] + starts[1 + k])
         sizes += [each.long, -(-values * each_bytes // 8), -(-len(each.splits) // 2)]

@@ -21,16 +21,15 @@ import numpy as np
 from spgraph.backends.cuda.products.products import gather
 from spgraph.backends.cuda.products.tiles import Tiles, prepare
 from spgraph.backends.cuda.runtime import jit, preamble
+from spgraph.backends.loops import NORMS, PowerIteration
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.buffers import Buffers
-from spgraph.backends.shards.power import SUMS, Arguments
+from spgraph.backends.shards.power import SUMS
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype
 from spgraph.containers.storage.device_memory import address, array_at
 from spgraph.semirings import TypedSemiring
 
-# as in kernels/power_sums.cuh
-NORMS = {None: 0, 1: 1, 2: 2, "max": 3}
 # iterations that tiles are worth making for
 MANY = 8
 # blocks a multiprocessor, where every thread has vertices of its own
@@ -56,32 +55,6 @@ class Places(NamedTuple):
     ids: Array
 
 
-class Settings(NamedTuple):
-    """The parameters of `power` that are the same in all steps."""
-
-    semiring: TypedSemiring
-    gathered: np.dtype  # the type of the values that hops gather
-    constants: tuple[float, float, float, float]
-    restart: Vector | float
-    norm: int
-    tol: float | None
-    max_iter: int
-
-
-def settings_of(
-    semiring: TypedSemiring,
-    constants: tuple[float, float, float, float],
-    restart: Vector | float,
-    norm: int | str | None,
-    tol: float | None,
-    max_iter: int,
-    single: bool,
-) -> Settings:
-    """The settings, from what `power` is given."""
-    gathered = np.dtype(np.float32 if single else np.float64)
-    return Settings(semiring, gathered, constants, restart, NORMS[norm], tol, max_iter)
-
-
 @functools.lru_cache(maxsize=1024)
 def program(
     semiring: TypedSemiring, iso: bool, gathered: str, types: tuple[str, str, str, str]
@@ -92,14 +65,14 @@ def program(
     return text + preamble.types(U=np.dtype(gathered), **names)
 
 
-def program_of(M: Matrix, settings: Settings) -> str:
+def program_of(M: Matrix, iteration: PowerIteration) -> str:
     types = (M._indptr.dtype.str, M._indices.dtype.str, M.dtype.str, index_dtype(M.nrows).str)
-    return program(settings.semiring, is_iso(M, settings), settings.gathered.str, types)
+    return program(iteration.semiring, is_iso(M, iteration), iteration.gathered.str, types)
 
 
-def is_iso(M: Matrix, settings: Settings) -> bool:
+def is_iso(M: Matrix, iteration: PowerIteration) -> bool:
     """Whether one value stands for all of M's in the products."""
-    return M.iso or settings.semiring.multiply.name == "second"
+    return M.iso or iteration.semiring.multiply.name == "second"
 
 
 def by_vertex(v: Vector | float, xp: ModuleType) -> tuple[int, Array]:
@@ -112,21 +85,15 @@ class Launches:
     launch says where its kernel has written: what the next hop gathers, or the sums, or both.
     """
 
-    def __init__(
-        self,
-        x: Vector,
-        matrices: tuple[Matrix, ...],
-        scales: tuple[Vector | None, ...],
-        settings: Settings,
-        places: Places | None,
-    ) -> None:
+    def __init__(self, x: Vector, iteration: PowerIteration, places: Places | None) -> None:
+        matrices, scales = iteration.matrices, iteration.scales
         xp, n = array_module(x._values), x.size
-        text = preamble.types(U=settings.gathered)
+        text = preamble.types(U=iteration.gathered)
         names = "power_scale", "power_step", "power_divide"
         self.scale, self.step, self.divide = jit.kernels("power_stepwise", text, *names)
         most = BLOCKS * jit.multiprocessors(jit.current_device())
         grid = max(1, min(-(-n // jit.BLOCK), most))
-        self.threads, self.n, self.norm = grid * jit.BLOCK, n, np.int32(settings.norm)
+        self.threads, self.n, self.norm = grid * jit.BLOCK, n, np.int32(NORMS[iteration.norm])
         self.parts, self.arrived = xp.empty(SUMS * grid), xp.zeros(1, np.uint32)
         self.value = x._values.copy()
         self.matrices = matrices
@@ -134,18 +101,18 @@ class Launches:
         self.products = [xp.zeros(n) for _ in matrices]
         self.z = xp.empty(n) if self.norm else jit.NULL
         self.spread = [by_vertex(1.0 if scale is None else scale, xp) for scale in scales]
-        self.cut = [_tiles(M, settings.max_iter) for M in matrices]
-        self.texts = [program_of(M, settings) for M in matrices]
-        constants = tuple(map(np.float64, settings.constants))
-        self.constants = (*constants, *by_vertex(settings.restart, xp))
+        self.cut = [_tiles(M, iteration.max_iter) for M in matrices]
+        self.texts = [program_of(M, iteration) for M in matrices]
+        constants = tuple(map(np.float64, iteration.constants))
+        self.constants = (*constants, *by_vertex(iteration.restart, xp))
         # the values that each hop gathers; the only shard of a process copies only what it has to
         self.sources = [self.value, *self.products[:-1]]
-        exact = places is None and settings.gathered == self.value.dtype
+        exact = places is None and iteration.gathered == self.value.dtype
         self.as_it_is = [exact and scale is None for scale in scales]
         # whether somebody asks for the iterates before the last one
-        asked = settings.norm or settings.constants[1] or settings.tol is not None
+        asked = iteration.norm or iteration.constants[1] or iteration.tol is not None
         self.tracked = np.int32(bool(asked) or self.as_it_is[0])
-        places = places or _own_places(0 if all(self.as_it_is) else n, settings.gathered, xp)
+        places = places or _own_places(0 if all(self.as_it_is) else n, iteration.gathered, xp)
         self.turns = itertools.cycle(places.values)
         self.turns_of_sums = itertools.cycle(places.sums)
         self.to: tuple[Any, ...] = ()  # where the last update has written what is gathered
@@ -208,38 +175,34 @@ class Launches:
 
 
 def stepwise(
-    x: Vector,
-    matrices: tuple[Matrix, ...],
-    scales: tuple[Vector | None, ...],
-    settings: Settings,
-    early: bool = False,
-    places: Places | None = None,
+    x: Vector, iteration: PowerIteration, early: bool = False, places: Places | None = None
 ) -> Steps[Iterate]:
-    """The iteration of one shard, a generator as `power_shard` describes it.
+    """The `iteration` of one shard, a generator as `power_shard` describes it.
 
     With `early` it also yields ("report", the sums of all shards) some time before it asks for the
     change, and starts the next product in between, unless the last changes suggest that there is
     none.
     """
-    launches = Launches(x, matrices, scales, settings, places)
+    launches = Launches(x, iteration, places)
     whole, totals = yield "share", launches.first()
     report: tuple[int, float] | None = None
     ahead, expected = False, np.inf
-    for iteration in range(1, settings.max_iter + 1):
-        last = iteration == settings.max_iter
-        for k in range(len(matrices)):
+    tol, max_iter = iteration.tol, iteration.max_iter
+    for count in range(1, max_iter + 1):
+        last = count == max_iter
+        for k in range(len(iteration.matrices)):
             if k:
                 whole, _ = yield "share", (launches.between(k), None)
             if k or not ahead:
                 launches.multiply(k, whole)
         part, own = launches.update(totals, last)
-        if settings.norm:
+        if iteration.norm:
             _, totals = yield "share", (None, own)
             own = launches.divided(totals)
         whole, totals = yield "share", (None if last else part, own)
-        if settings.tol is None:
+        if tol is None:
             continue
-        ahead = early and not last and expected > settings.tol
+        ahead = early and not last and expected > tol
         if early:
             yield "report", totals
         if ahead:
@@ -247,8 +210,8 @@ def stepwise(
         changed = yield "change", totals
         # the next change, if changes shrink as they did from the last one to this
         expected = np.inf if report is None else changed * changed / report[1]
-        report = iteration, changed
-        if changed <= settings.tol:
+        report = count, changed
+        if changed <= tol:
             break
     return Vector._of(x.size, launches.value), report
 
@@ -267,11 +230,11 @@ def _tiles(M: Matrix, max_iter: int) -> Tiles | None:
 # --- devices that write to each other -------------------------------------------------------------
 
 
-def power_peers(places: Places, *arguments: *Arguments) -> Steps[Iterate]:
-    """As `power_shard` of these arguments, for a shard whose kernels write to all devices: the
-    answer is what it yielded, once all devices have synchronised.
+def power_peers(places: Places, x: Vector, iteration: PowerIteration) -> Steps[Iterate]:
+    """As `power_shard`, for a shard whose kernels write to all devices: the answer is what it
+    yielded, once all devices have synchronised.
     """
-    return stepwise(*arguments[:3], settings_of(*arguments[3:]), True, places)
+    return stepwise(x, iteration, early=True, places=places)
 
 
 def peer_places(

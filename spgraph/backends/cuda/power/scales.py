@@ -4,10 +4,13 @@ program has both, so that a first call does not wait for one of CuPy's for each 
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
-from spgraph.backends.cuda.power.power_stepwise import BLOCKS, NORMS
+from spgraph.backends.cuda.power.power_stepwise import BLOCKS
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.loops import NORMS
 from spgraph.backends.shards.power import SUMS
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module
@@ -34,7 +37,7 @@ def _inverse_degrees(A: Matrix) -> Array:
 
 
 @jit.on_device
-def scaled(v: Vector, norm: int) -> Vector:
+def scaled(v: Vector, norm: Literal[1, 2]) -> Vector:
     """A full v of float64 divided by its norm, 1 or 2; zeros stay zeros. Two launches."""
     xp, n = array_module(v._values), v.size
     parts, divide = jit.kernels("scales", "", "scales_parts", "scales_divide")
