@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,15 @@ FORMS = ("dense", "short", "bitmap")
 NO_PLACES = np.empty(0, np.int64)
 
 
+class Product(NamedTuple):
+    """What is known of a product before it is computed; `constant`: the value of all entries."""
+
+    nrows: int
+    ncols: int
+    semiring: TypedSemiring
+    constant: np.ndarray | None
+
+
 def multiply_flops(A: Matrix, B: Matrix) -> int:
     """The number of products in A B, in O(entries of A); a lazy transpose B is not computed."""
     if not B._has_arrays:
@@ -65,10 +75,10 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
     bounds = np.minimum(bounds, B.ncols)
     most = int(bounds.sum())
     constant = _one_value(A, B, semiring)
-    result = (A.nrows, B.ncols, semiring, constant)
-    z = _pair(most if most <= UNTOUCHED else 0, *result)
+    result = Product(A.nrows, B.ncols, semiring, constant)
+    z = _pair(most if most <= UNTOUCHED else 0, result)
     if most == 0:
-        return _matrix(np.zeros(A.nrows + 1, np.int64), z[0], z[1], *result)
+        return _matrix(np.zeros(A.nrows + 1, np.int64), z[0], z[1], result)
 
     kind = 0 if mask is None else 2 if mask.complement else 1
     # sums of all columns have to stay in a core's cache, and filling them must not be the work, nor
@@ -90,7 +100,7 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
         rows(np.array([0, A.nrows]), np.zeros(1, np.int64), z)
     else:
         z = _in_rounds(rows, _sums(bounds), _sums(work), counts, threads, z, result)
-    return _matrix(_sums(counts[1:]), z[0], z[1], *result)
+    return _matrix(_sums(counts[1:]), z[0], z[1], result)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -108,14 +118,14 @@ def _in_rounds(
     counts: np.ndarray,
     threads: int,
     to: tuple[np.ndarray, np.ndarray],
-    result: tuple[int, int, TypedSemiring, np.ndarray | None],
+    result: Product,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(columns, values) of all rows, which `rows` makes in a buffer, as many in a round as that has
     room for; then they are appended to the arrays of `to`, or to longer ones.
     """
     room = min(max(threads * LEAST_BUFFER, int(bounds[-1]) // ROUNDS), threads * MOST_BUFFER)
     room = min(max(room, int(np.diff(bounds).max())), int(bounds[-1]))
-    buffer = _pair(room, *result)
+    buffer = _pair(room, result)
     total = first = 0
     while first < counts.size - 1:
         last = int(np.searchsorted(bounds, bounds[first] + room, side="right")) - 1
@@ -126,7 +136,7 @@ def _in_rounds(
         if places[-1] > to[0].size:
             # estimate the rest from the ratio of entries to bounds so far, plus a half
             size = min(places[-1] * 1.5 / bounds[last], 1.0) * (bounds[-1] - bounds[last])
-            grown = _pair(places[-1] + int(size), *result)
+            grown = _pair(places[-1] + int(size), result)
             grown[0][:total], grown[1][:total] = to[0][:total], to[1][:total]
             to = grown
         for array in to:
@@ -143,7 +153,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     """
     m_indptr, m_indices = _chosen(mask)
     constant = _one_value(A, BT, semiring)
-    result = (A.nrows, BT.nrows, semiring, constant)
+    result = Product(A.nrows, BT.nrows, semiring, constant)
     size = m_indices.size
     work = A.nvals + size * (1 + BT.nvals // max(1, BT.nrows))
     threads = pool.threads_for(work, pool.LONG_STEPS)
@@ -152,7 +162,7 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
     rows = np.searchsorted(m_indptr, splits[:-1].astype(m_indptr.dtype), side="right") - 1
     ticket, lengths = np.zeros(2, np.int64), np.zeros(chunks, np.int64)
     counts = np.zeros(A.nrows + 1, np.int64)
-    columns, z = _pair(size, *result)
+    columns, z = _pair(size, result)
     if size and A.nvals and BT.nvals:
         kernel = jit.module("multiply_dots", _not_reduced(semiring, constant is None))
         bits = np.zeros((threads, (A.ncols + 63) // 64), np.uint64)
@@ -166,12 +176,12 @@ def multiply_dots(A: Matrix, BT: Matrix, semiring: TypedSemiring, mask: Mask) ->
         )
     total = int(lengths.sum())
     if total < size:
-        to_columns, to_z = _pair(total, *result)
+        to_columns, to_z = _pair(total, result)
         places = _sums(lengths)
         given = (splits, lengths, places, ticket[1:], columns, z, to_columns, to_z)
         pool.launch(jit.module("join", "").join, threads, *given)
         columns, z = to_columns, to_z
-    return _matrix(_sums(counts[1:]), columns, z, *result)
+    return _matrix(_sums(counts[1:]), columns, z, result)
 
 
 def reduce_dots(
@@ -232,7 +242,7 @@ def multiply_dense(A: Matrix, X: Matrix, semiring: TypedSemiring) -> Matrix:
     if z.size:
         x = np.repeat(X._values, width) if X.iso else X._values
         _sum_rows(A, x, 0 if X.iso else width, width, semiring, False, indptr, z)
-    return _matrix(indptr, indices, z, A.nrows, width, semiring, constant)
+    return _matrix(indptr, indices, z, Product(A.nrows, width, semiring, constant))
 
 
 def multiply_array(
@@ -356,29 +366,19 @@ def _one_value(A: Matrix, B: Matrix, semiring: TypedSemiring) -> np.ndarray | No
     return z
 
 
-def _pair(
-    size: int, nrows: int, ncols: int, semiring: TypedSemiring, constant: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _pair(size: int, result: Product) -> tuple[np.ndarray, np.ndarray]:
     """Arrays for the columns and values of `size` entries; no values if they are constant."""
-    columns = np.empty(size, index_dtype(max(nrows, ncols)))
-    return columns, np.empty(size if constant is None else 0, semiring.dtype)
+    columns = np.empty(size, index_dtype(max(result.nrows, result.ncols)))
+    return columns, np.empty(size if result.constant is None else 0, result.semiring.dtype)
 
 
-def _matrix(
-    indptr: np.ndarray,
-    columns: np.ndarray,
-    z: np.ndarray,
-    nrows: int,
-    ncols: int,
-    semiring: TypedSemiring,
-    constant: np.ndarray | None,
-) -> Matrix:
+def _matrix(indptr: np.ndarray, columns: np.ndarray, z: np.ndarray, result: Product) -> Matrix:
     """The result, in arrays of the size of its entries."""
     nvals = int(indptr[-1])
     for array in (columns, z):
         if array.size > nvals:
             array.resize(nvals, refcheck=False)  # frees the rest without a copy
     indptr = indptr.astype(index_dtype(nvals), copy=False)
-    if constant is not None:
-        return Matrix._of(nrows, ncols, indptr, columns, constant, iso=True)
-    return Matrix._of(nrows, ncols, indptr, columns, z)
+    iso = result.constant is not None
+    values = result.constant if iso else z
+    return Matrix._of(result.nrows, result.ncols, indptr, columns, values, iso=iso)

@@ -85,7 +85,9 @@ def numbers(value: Any) -> list[int]:
 
 @functools.lru_cache(maxsize=1024)
 def kernel_of(stem: str, text: str, device_id: int, shared: int) -> jit.Kernel:
-    """The kernel `stem` of the file of that name, on the current device."""
+    """The kernel `stem` of the file of that name, on the current device, `device_id`: each device
+    has its own, which the cache must not confuse.
+    """
     kernel = jit.kernel(stem, stem, text, cooperative=True)
     jit.enter_context()
     kernel.max_dynamic_shared_size_bytes = shared
