@@ -24,7 +24,7 @@ from spgraph.random_edges import (
     LARGEST,
     UNIT,
     WORD,
-    Recipe,
+    GraphModel,
     generate_edges,
     numbers,
     state_of,
@@ -32,10 +32,10 @@ from spgraph.random_edges import (
 )
 
 __all__ = [
-    "Recipe",
+    "GraphModel",
     "grid",
     "kronecker",
-    "kronecker_recipe",
+    "kronecker_model",
     "random_geometric",
     "uniform_random",
 ]
@@ -98,13 +98,13 @@ def kronecker(
     ((1024, 1024), True, True)
     """
     flags("kronecker", permute=permute, symmetric=symmetric, self_loops=self_loops)
-    recipe = kronecker_recipe(
+    model = kronecker_model(
         scale, edge_factor, a, b, c, d, noise, seed, permute, symmetric, self_loops
     )
-    return _generated(recipe, device)
+    return _generated(model, device)
 
 
-def kronecker_recipe(
+def kronecker_model(
     scale: int,
     edge_factor: float = 16,
     a: float = 0.57,
@@ -116,12 +116,12 @@ def kronecker_recipe(
     permute: bool = True,
     symmetric: bool = True,
     self_loops: bool = False,
-) -> Recipe:
-    """The Recipe of the graph that `kronecker` makes from the same arguments (`scale`,
+) -> GraphModel:
+    """The model of the graph that `kronecker` makes from the same arguments (`scale`,
     `edge_factor`, `a`, `b`, `c`, `d`, `noise`, `seed`, `permute`, `symmetric`, `self_loops`), for
-    `spgraph.distributed.from_recipe`; raises as `kronecker` does.
+    `spgraph.distributed.from_model`; raises as `kronecker` does.
     """
-    flags("kronecker_recipe", permute=permute, symmetric=symmetric, self_loops=self_loops)
+    flags("kronecker_model", permute=permute, symmetric=symmetric, self_loops=self_loops)
     scale = _integer("scale", scale, 0, 30)
     a, b, c, d = _probabilities(a, b, c, d)
     if not 0 <= noise <= 0.25:
@@ -135,7 +135,7 @@ def kronecker_recipe(
     count = _edge_count(edge_factor, 1 << scale)
     kind = "noisy" if noise else "rmat"
     state, labels = _state(seed, EDGES), _state(seed, LABELS) if permute else None
-    return Recipe(kind, parameters, 1 << scale, count, state, labels, symmetric, self_loops)
+    return GraphModel(kind, parameters, 1 << scale, count, state, labels, symmetric, self_loops)
 
 
 def uniform_random(
@@ -174,7 +174,9 @@ def uniform_random(
     n = _integer("n", n, 0, LARGEST)
     count = _edge_count(edge_factor, n)
     state = _state(seed, EDGES)
-    return _generated(Recipe("uniform", (n,), n, count, state, None, symmetric, self_loops), device)
+    return _generated(
+        GraphModel("uniform", (n,), n, count, state, None, symmetric, self_loops), device
+    )
 
 
 def grid(
@@ -311,16 +313,16 @@ def _state(seed: int, purpose: int) -> int:
 # --- edges and arrays to a Matrix -----------------------------------------------------------------
 
 
-def _generated(recipe: Recipe, device: str) -> Matrix:
-    """The Matrix of all edges of a recipe."""
-    kind, parameters, n, count, state, _, symmetric, self_loops = recipe
+def _generated(model: GraphModel, device: str) -> Matrix:
+    """The Matrix of the graph of a model."""
+    kind, parameters, n, count, state, _, symmetric, self_loops = model
     size = 2 * count if symmetric else count
     if device == "cpu":
         memory.require(
             8 * size + 24 * n, f"{n:,} vertices and {count:,} edges, duplicates included: that"
         )
     with on_device(check_device(device)) as xp:
-        labels = vertex_labels(recipe, xp)
+        labels = vertex_labels(model, xp)
         keys = xp.empty(size, np.int64)
         generate_edges(keys[:count], kind, parameters, state, labels, self_loops)
         del labels

@@ -60,8 +60,9 @@ def numbers(state: Array | int, k: Array | int) -> Array:
     return mix(words)
 
 
-class Recipe(NamedTuple):
-    """Everything that determines a random graph: any part of its edges can be generated anywhere.
+class GraphModel(NamedTuple):
+    """A model of random graphs with its parameters and the states that follow from a seed. That
+    determines a graph: any part of its edges can be generated anywhere.
 
     `kind` is 'rmat', 'noisy' or 'uniform', `parameters` are the arguments of its function. `state`
     is that of the edges, `labels` that of the permutation of the vertices, None without one.
@@ -77,15 +78,15 @@ class Recipe(NamedTuple):
     self_loops: bool
 
 
-def vertex_labels(recipe: Recipe, xp: ModuleType) -> Array | None:
+def vertex_labels(model: GraphModel, xp: ModuleType) -> Array | None:
     """The new id of each vertex, int32; None: vertices keep theirs."""
-    if recipe.labels is None:
+    if model.labels is None:
         return None
-    random = xp.empty(recipe.vertices, np.uint64)
+    random = xp.empty(model.vertices, np.uint64)
     step = 1 << 24  # in steps, for small temporary arrays
-    for first in range(0, recipe.vertices, step):
-        part = xp.arange(first, min(first + step, recipe.vertices), dtype=np.uint64)
-        random[first : first + step] = numbers(recipe.labels, part)
+    for first in range(0, model.vertices, step):
+        part = xp.arange(first, min(first + step, model.vertices), dtype=np.uint64)
+        random[first : first + step] = numbers(model.labels, part)
     # no two numbers are equal, so that every sort gives the same permutation
     return xp.argsort(random).astype(np.int32)
 
@@ -101,8 +102,8 @@ def generate_edges(
 ) -> None:
     """Writes edge start + e as row << 32 | column into keys[e], on the device of `keys`.
 
-    `kind` and `parameters` are those of a Recipe, `labels` its `vertex_labels`; self-loops become
-    LOOP unless `self_loops`.
+    `kind` and `parameters` are those of a GraphModel, `labels` its `vertex_labels`; self-loops
+    become LOOP unless `self_loops`.
     """
     if is_cuda(keys):
         _generate_cuda(keys, kind, parameters, state, labels, self_loops, start)

@@ -27,7 +27,7 @@ import numpy as np
 import spgraph as sg
 from benchmarks.measuring import arguments, costs, graphs, machine, rows
 from spgraph.containers.storage.arrays import import_cupy
-from spgraph.distributed import DistributedMatrix, from_recipe
+from spgraph.distributed import DistributedMatrix, from_model
 from spgraph.iterations import search
 from spgraph.semirings import any_pair, plus_first
 
@@ -146,8 +146,8 @@ def graph(name: str, devices: list[str], given: dict[str, Any]) -> Any:
     if name == GRID:
         A = sg.generators.grid(1000, 1000, device="cuda:0")
         return A.distribute(len(devices), devices=devices, **given)
-    recipe = sg.generators.kronecker_recipe(*GRAPHS[name], seed=1)
-    return from_recipe(recipe, len(devices), devices=devices, **given)
+    model = sg.generators.kronecker_model(*GRAPHS[name], seed=1)
+    return from_model(model, len(devices), devices=devices, **given)
 
 
 def path_counts(A: Any, source: int, direction: Any) -> tuple[Any, Any]:

@@ -52,7 +52,7 @@ PLACES = {
     "spgraph.semirings": """BinaryOp Function IndexUnaryOp Limit Monoid Semiring
         TypedMonoid TypedSemiring UnaryOp""",
     "spgraph.benchmarking": "Kernel",
-    "spgraph.generators": "Recipe",
+    "spgraph.generators": "GraphModel",
     "spgraph.distributed": "Communicator DistributedMatrix DistributedVector Placement",
     "spgraph.containers": """Array Axis BinaryLike Casting DType Dense Device Direction Graph
         GraphLike IndexUnaryLike Indices MatrixLike MonoidLike Number OperatorLike Position Scalar

@@ -22,7 +22,7 @@ from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.partitioners import partition_by_counts
 from spgraph.distributed.io.ingest import Rows, compact, starts_of
 from spgraph.distributed.io.input import matrix_of_rows
-from spgraph.generators import kronecker_recipe
+from spgraph.generators import kronecker_model
 from spgraph.random_edges import generate_edges, numbers, state_of, vertex_labels
 from spgraph.semirings import binary
 
@@ -60,14 +60,14 @@ def generate_tuples(scale: int, edgefactor: int, seed: int, communicator: Commun
     The edges are those of `spgraph.generators.kronecker`: A, B, C, D = 0.57, 0.19, 0.19, 0.05, and
     permuted vertices. The list is the same whatever the number of shards and their devices.
     """
-    recipe = kronecker_recipe(scale, edgefactor, seed=seed, self_loops=True)
+    model = kronecker_model(scale, edgefactor, seed=seed, self_loops=True)
     shards, state = communicator.num_shards, state_of(seed, WEIGHTS)
 
     def share(k: int, xp: ModuleType) -> tuple[Array, Array]:
         p = communicator.local[k]
-        first, last = recipe.edges * p // shards, recipe.edges * (p + 1) // shards
+        first, last = model.edges * p // shards, model.edges * (p + 1) // shards
         keys = xp.empty(last - first, np.int64)
-        edges = recipe.kind, recipe.parameters, recipe.state, vertex_labels(recipe, xp)
+        edges = model.kind, model.parameters, model.state, vertex_labels(model, xp)
         generate_edges(keys, *edges, True, first)
         weights = xp.empty(last - first, np.float32)
         for part in _steps(keys):

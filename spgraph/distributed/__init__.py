@@ -15,7 +15,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.distribute import distribute
-from spgraph.distributed.io.input import from_recipe, read
+from spgraph.distributed.io.input import from_model, read
 from spgraph.distributed.loops.closure import closure, dag_edges, parents
 from spgraph.distributed.loops.components import contract
 from spgraph.distributed.loops.dependencies import dependencies
@@ -65,7 +65,7 @@ __all__ = [
     "Placement",
     "TcpStore",
     "distribute",
-    "from_recipe",
+    "from_model",
     "read",
 ]
 

@@ -88,8 +88,8 @@ def test_the_list_is_that_of_the_specification(plain: Any) -> None:
     assert weights.dtype == np.float32 and weights.min() >= 0 and weights.max() < 1
     assert np.abs(np.quantile(weights, [0.25, 0.5, 0.75]) - [0.25, 0.5, 0.75]).max() < 0.02
     # the generator's own probabilities, before vertices are renamed: of the first bit of both ends
-    recipe = sg.generators.kronecker_recipe(10, 16, seed=3, self_loops=True)
-    renamed = np.argsort(tuples.vertex_labels(recipe, np))
+    model = sg.generators.kronecker_model(10, 16, seed=3, self_loops=True)
+    renamed = np.argsort(tuples.vertex_labels(model, np))
     old = renamed[start] >> 9 << 1 | renamed[end] >> 9
     assert np.abs(np.bincount(old) / keys.size - [0.57, 0.19, 0.19, 0.05]).max() < 0.02
     assert (renamed != np.arange(1 << 10)).mean() > 0.9

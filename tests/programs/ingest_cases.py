@@ -16,7 +16,7 @@ import numpy as np
 from spgraph import generators
 from spgraph.distributed.communicators import Communicator, MpiCommunicator
 from spgraph.distributed.containers.partition import Partition
-from spgraph.distributed.generate import recipes
+from spgraph.distributed.generate import models
 from spgraph.distributed.io import ingest, reading
 
 
@@ -87,12 +87,12 @@ def main(small: str, large: str) -> None:
     since it had done the same with a small graph, which needs as much to work with.
     """
     with MpiCommunicator() as comm:
-        recipes.EDGES = ingest.SORTED = 1 << 16
+        models.EDGES = ingest.SORTED = 1 << 16
         reading.STEP = 1 << 18
         works: list[Callable[[bool], Any]] = [
-            lambda big: recipes.generate_shards(
-                generators.kronecker_recipe(17 if big else 13), comm
-            )[1],
+            lambda big: models.generate_shards(generators.kronecker_model(17 if big else 13), comm)[
+                1
+            ],
             lambda big: reading.read_shards(large if big else small, comm).rows,  # type: ignore
         ]
         for work in works:

@@ -96,8 +96,8 @@ def inputs(comm: Communicator, folder: str) -> None:
         cases.same(G, A)
         cases.same(sg.bfs(G, 5).level, sg.bfs(A, 5).level)
     for symmetric in (True, False):
-        recipe = sg.generators.kronecker_recipe(7, 4, symmetric=symmetric)
-        G = distributed.from_recipe(recipe, comm.num_shards, partition="random", **options)
+        model = sg.generators.kronecker_model(7, 4, symmetric=symmetric)
+        G = distributed.from_model(model, comm.num_shards, partition="random", **options)
         A = sg.generators.kronecker(7, 4, symmetric=symmetric)
         cases.same(G, A)
         cases.same(sg.connected_components(G), sg.connected_components(A))
@@ -106,7 +106,7 @@ def inputs(comm: Communicator, folder: str) -> None:
     with pytest.raises(FileNotFoundError if comm.rank == last else CommunicationError):
         distributed.read(missing, comm.num_shards, **options)
     with pytest.raises(ValueError, match="needs the whole graph"):
-        distributed.from_recipe(recipe, comm.num_shards, partition="metis", **options)
+        distributed.from_model(model, comm.num_shards, partition="metis", **options)
 
 
 def searches(comm: Communicator) -> None:

@@ -149,9 +149,9 @@ def another_partition_in_shards(comm: MpiCommunicator) -> None:
     owner = np.arange(64) % comm.num_shards
     if comm.rank == comm.processes - 1:
         owner[[0, 1]] = owner[[1, 0]]
-    recipe = sg.generators.kronecker_recipe(6, 4)
+    model = sg.generators.kronecker_model(6, 4)
     try:
-        distributed.from_recipe(recipe, comm.num_shards, partition=owner, communicator=comm)
+        distributed.from_model(model, comm.num_shards, partition=owner, communicator=comm)
     except CommunicationError as error:
         tell(f"process {comm.rank}: {error}")
         return

@@ -18,11 +18,11 @@ from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.distribute import chosen, distribute, placed
-from spgraph.distributed.generate.recipes import generate_shards
+from spgraph.distributed.generate.models import generate_shards
 from spgraph.distributed.io.ingest import Rows, together
 from spgraph.distributed.io.reading import read_shards
 from spgraph.io.source import is_unnamed
-from spgraph.random_edges import Recipe
+from spgraph.random_edges import GraphModel
 
 
 @overload
@@ -119,8 +119,8 @@ def read(
     return (G, found[0][1]) if compact else G
 
 
-def from_recipe(
-    recipe: Recipe,
+def from_model(
+    model: GraphModel,
     shards: int,
     *,
     devices: str | Sequence[str] | None = None,
@@ -128,7 +128,7 @@ def from_recipe(
     communicator: Communicator | None = None,
     exchange: str = "auto",
 ) -> DistributedMatrix:
-    """The graph of `recipe`, which `spgraph.generators.kronecker_recipe` makes, in shards: the one
+    """The graph of `model`, which `spgraph.generators.kronecker_model` makes, in shards: the one
     that `spgraph.generators.kronecker` makes of the same arguments.
 
     `shards`, `devices`, `partition`, `communicator` and `exchange` are those of
@@ -138,13 +138,13 @@ def from_recipe(
 
     >>> import spgraph as sg
     >>> from spgraph import distributed
-    >>> G = distributed.from_recipe(sg.generators.kronecker_recipe(8, 4), 3)
+    >>> G = distributed.from_model(sg.generators.kronecker_model(8, 4), 3)
     >>> G.gather().isequal(sg.generators.kronecker(8, 4))
     True
     """
-    comm = chosen("from_recipe", shards, devices, communicator, exchange)
-    vertices, rows = generate_shards(recipe, comm, partition)
-    return matrix_of_rows(vertices, rows, comm, exchange, recipe.symmetric or None)
+    comm = chosen("from_model", shards, devices, communicator, exchange)
+    vertices, rows = generate_shards(model, comm, partition)
+    return matrix_of_rows(vertices, rows, comm, exchange, model.symmetric or None)
 
 
 def matrix_of_rows(

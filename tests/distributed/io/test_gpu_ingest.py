@@ -16,7 +16,7 @@ from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.partitioners import partition
 from spgraph.distributed.containers.report import border
-from spgraph.distributed.generate import recipes
+from spgraph.distributed.generate import models
 from spgraph.distributed.io import ingest, reading
 from spgraph.io import read, write
 
@@ -40,9 +40,9 @@ def devices(shards: int) -> list[str]:
 def test_drawn(options: dict[str, Any], shards: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "SORTED_CUDA", 100_000)
     A = generators.kronecker(14, 8, **options).to_scipy()
-    recipe = generators.kronecker_recipe(14, 8, **options)
+    model = generators.kronecker_model(14, 8, **options)
     for how in ("edges", "random", Partition.even(1 << 14, shards)):
-        P, rows = recipes.generate_shards(recipe, LocalCommunicator(shards, devices(shards)), how)
+        P, rows = models.generate_shards(model, LocalCommunicator(shards, devices(shards)), how)
         for p, (row, device) in enumerate(zip(rows, devices(shards), strict=True)):
             assert row.indices.device.id == row.indptr.device.id == int(device[5:])
             own = P.shard_ids(p, "cpu")
@@ -59,8 +59,8 @@ def test_memory_of_shards() -> None:
     pool = cupy.get_default_memory_pool()
     pool.free_all_blocks()
     before = pool.total_bytes()
-    recipe = generators.kronecker_recipe(22, 64)
-    _, rows = recipes.generate_shards(recipe, LocalCommunicator(4, ["cuda:0"] * 4))
+    model = generators.kronecker_model(22, 64)
+    _, rows = models.generate_shards(model, LocalCommunicator(4, ["cuda:0"] * 4))
     kept = sum(row.indptr.nbytes + row.indices.nbytes for row in rows)
     assert kept > 1 << 30
     # the pool returns nothing by itself: what it has is the most that was in use at once

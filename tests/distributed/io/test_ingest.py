@@ -29,7 +29,7 @@ from spgraph.backends import cpu
 from spgraph.backends.cuda.generate import random_edges as on_cuda
 from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.containers.partition import Partition
-from spgraph.distributed.generate import recipes
+from spgraph.distributed.generate import models
 from spgraph.distributed.io import ingest, reading
 from spgraph.errors import DimensionMismatch, FormatError
 from spgraph.io import source
@@ -46,7 +46,7 @@ GRAPHS: list[dict[str, Any]] = [
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many rounds and pieces even of small graphs."""
-    monkeypatch.setattr(recipes, "EDGES", 1000)
+    monkeypatch.setattr(models, "EDGES", 1000)
     monkeypatch.setattr(ingest, "SORTED", 300)
     monkeypatch.setattr(ingest, "COUNTS", 100)
     monkeypatch.setattr(reading, "STEP", 64)
@@ -63,12 +63,12 @@ def arrays(A: Matrix) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("options", GRAPHS, ids=str)
 def test_drawn(options: dict[str, Any]) -> None:
-    recipe = generators.kronecker_recipe(8, 6, seed=3, **options)
+    model = generators.kronecker_model(8, 6, seed=3, **options)
     expected = arrays(generators.kronecker(8, 6, seed=3, **options))
     hows = ["edges", "random", Partition.even(256, 6), np.arange(256) * 7 % 6]
     for (processes, each), how in zip([(1, 6), (2, 3), (3, 2), (6, 1)], hows, strict=True):
         made = cases.together(
-            processes, each, lambda comm, how=how: recipes.generate_shards(recipe, comm, how)
+            processes, each, lambda comm, how=how: models.generate_shards(model, comm, how)
         )
         partition = made[0][0]
         assert all(partition == P for P, _ in made)
@@ -79,11 +79,11 @@ def test_drawn(options: dict[str, Any]) -> None:
 def test_drawn_uniform_and_empty() -> None:
     for n, factor in ((50, 3), (3, 0), (0, 0), (1, 5)):
         state = random_edges.state_of(1, generators.EDGES)
-        recipe = random_edges.Recipe(
+        model = random_edges.GraphModel(
             "uniform", (n,), n, round(factor * n), state, None, True, False
         )
         A = generators.uniform_random(n, factor)
-        partition, rows = recipes.generate_shards(recipe, LocalCommunicator(4))
+        partition, rows = models.generate_shards(model, LocalCommunicator(4))
         assert cases.joined(partition, rows) == arrays(A)
 
 
@@ -93,10 +93,10 @@ def test_kernels_on_the_host(options: dict[str, Any], monkeypatch: pytest.Monkey
     """What a GPU does: each shard walks all edges and keeps its own."""
     shim.install(monkeypatch)
     monkeypatch.setattr(cpu, "random_edges", on_cuda, raising=False)
-    recipe = generators.kronecker_recipe(8, 6, **options)
+    model = generators.kronecker_model(8, 6, **options)
     expected = arrays(generators.kronecker(8, 6, **options))
     for how in ("edges", np.arange(256) * 5 % 3):
-        partition, rows = recipes.generate_shards(recipe, LocalCommunicator(3), how)
+        partition, rows = models.generate_shards(model, LocalCommunicator(3), how)
         assert cases.joined(partition, rows) == expected
 
 
@@ -421,17 +421,17 @@ def test_memory_of_four_processes(tmp_path: Path) -> None:
 
 
 def test_read_and_draw_say_what_does_not_fit(tmp_path: Path) -> None:
-    recipe = generators.kronecker_recipe(4)
+    model = generators.kronecker_model(4)
     (tmp_path / "graph.el").write_text("0 1\n")
 
     def reading_it(*arguments: Any, **options: Any) -> Any:
         return distributed.read(tmp_path / "graph.el", *arguments, **options)
 
     def drawing_it(*arguments: Any, **options: Any) -> Any:
-        return distributed.from_recipe(recipe, *arguments, **options)
+        return distributed.from_model(model, *arguments, **options)
 
     two = LocalCommunicator(2)
-    for name, made in (("read", reading_it), ("from_recipe", drawing_it)):
+    for name, made in (("read", reading_it), ("from_model", drawing_it)):
         with pytest.raises(ValueError, match="shards: expected an integer >= 1, got 0"):
             made(0)
         with pytest.raises(ValueError, match=f"{name}: shards: expected at most 1024 shards in a"):

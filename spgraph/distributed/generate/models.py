@@ -28,7 +28,7 @@ from spgraph.distributed.io.ingest import (
     row_counts,
     starts_of,
 )
-from spgraph.random_edges import LOOP, Recipe, generate_edges, vertex_labels
+from spgraph.random_edges import LOOP, GraphModel, generate_edges, vertex_labels
 from spgraph.steps import backend
 
 How = str | Sequence[int] | Array | Partition  # who owns which vertex
@@ -37,17 +37,17 @@ EDGES = 1 << 20  # the shards of a process generate so many at once
 
 
 def generate_shards(
-    recipe: Recipe, communicator: Communicator, how: How = "edges"
+    model: GraphModel, communicator: Communicator, how: How = "edges"
 ) -> tuple[Partition, list[Rows]]:
-    """The partition and the rows of each local shard, on its device, of the graph of `recipe`.
+    """The partition and the rows of each local shard, on its device, of the graph of `model`.
 
     `how` is an argument of `partition_by_counts`; 'edges' balances the generated edges, with
     repeated ones. Every process calls it with the same arguments.
     """
     if hasattr(backend(communicator.devices[0]), "random_edges"):
-        return _on_gpus(recipe, communicator, how)
-    pieces = _pieces(recipe, communicator.num_shards, EDGES // len(communicator.local))
-    counts = row_counts(pieces, recipe.vertices, communicator)
+        return _on_gpus(model, communicator, how)
+    pieces = _pieces(model, communicator.num_shards, EDGES // len(communicator.local))
+    counts = row_counts(pieces, model.vertices, communicator)
     partition = partition_by_counts(counts, communicator.num_shards, how)
     communicator.tag_graph(partition.checksum)
     return partition, build(pieces, counts, partition, communicator)
@@ -56,37 +56,39 @@ def generate_shards(
 # --- CPUs: each shard generates a share -----------------------------------------------------------
 
 
-def _pieces(recipe: Recipe, shards: int, step: int) -> Pieces:
+def _pieces(model: GraphModel, shards: int, step: int) -> Pieces:
     """The edges that each shard generates, mirrored if the graph is symmetric."""
-    kind, parameters, _, edges, state, *_ = recipe
-    labels = vertex_labels(recipe, np)
+    kind, parameters, _, edges, state, *_ = model
+    labels = vertex_labels(model, np)
 
     def generated(p: int) -> Iterator[Piece]:
         last = edges * (p + 1) // shards
         for start in range(edges * p // shards, last, step):
             keys = np.empty(min(step, last - start), np.int64)
-            generate_edges(keys, kind, parameters, state, labels, recipe.self_loops, start)
+            generate_edges(keys, kind, parameters, state, labels, model.self_loops, start)
             yield Piece(keys[keys != LOOP].view(np.uint64))
 
-    return mirrored(generated) if recipe.symmetric else generated
+    return mirrored(generated) if model.symmetric else generated
 
 
 # --- GPUs: each shard generates all edges ---------------------------------------------------------
 
 
-def _on_gpus(recipe: Recipe, communicator: Communicator, how: How) -> tuple[Partition, list[Rows]]:
+def _on_gpus(
+    model: GraphModel, communicator: Communicator, how: How
+) -> tuple[Partition, list[Rows]]:
     devices, local, shards = communicator.devices, communicator.local, communicator.num_shards
     kernels = backend(devices[0]).random_edges
     labels: dict[str, Array | None] = {}
     for device in set(devices):
         with on_device(device) as xp:
-            labels[device] = vertex_labels(recipe, xp)
+            labels[device] = vertex_labels(model, xp)
 
     def count(xp: ModuleType, p: int, device: str) -> Array:
         """The number of entries in each row that the shard's share of the edges makes."""
-        made = xp.zeros(recipe.vertices, np.int64)
-        share = recipe.edges * p // shards, recipe.edges * (p + 1) // shards
-        kernels.count_rows(made, recipe, *share, labels[device])
+        made = xp.zeros(model.vertices, np.int64)
+        share = model.edges * p // shards, model.edges * (p + 1) // shards
+        kernels.count_rows(made, model, *share, labels[device])
         return made
 
     counts: list[Any] = communicator.all_reduce(communicator.on_each(count, local, devices), "sum")
@@ -104,7 +106,7 @@ def _on_gpus(recipe: Recipe, communicator: Communicator, how: How) -> tuple[Part
         del everywhere
         offsets, columns = starts_of(own), xp.empty(int(own.sum()), np.int32)
         del own
-        free = offsets[1:], recipe, labels[devices[k]], places, rows.start
+        free = offsets[1:], model, labels[devices[k]], places, rows.start
         kernels.place_columns(columns, *free)
         return compact(offsets, columns, None)
 
