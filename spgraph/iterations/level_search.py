@@ -113,8 +113,8 @@ def search_checked(
     device = A.device
     fused = getattr(backend(device), "search", composed_search)
     typed = plan.typed if plan.values else None
-    given = (start, typed, plan.first, direction, depth, trace)
-    found = fused(A, A._T if _pulls(A, device, direction, plan.first) else None, *given)
+    given = (start, typed, plan.first_hit, direction, depth, trace)
+    found = fused(A, A._T if _pulls(A, device, direction, plan.first_hit) else None, *given)
     if found is None:  # not of this Matrix, in host memory
         found = composed_search(A, A._T if direction == "pull" else None, *given)
     level, value, rows = found
@@ -126,7 +126,7 @@ def composed_search(
     T: Matrix | None,
     start: Vector,
     semiring: TypedSemiring | None,
-    first: bool,
+    first_hit: bool,
     direction: str,
     max_depth: int,
     trace: bool,
@@ -149,7 +149,7 @@ def composed_search(
             break
         way = "push" if T is None else direction
         if way == "auto":
-            way = directions.choose(q.nvals, n, A.nvals, n, n - level.nvals, first)
+            way = directions.choose(q.nvals, n, A.nvals, n, n - level.nvals, first_hit)
         frontier, unvisited = q, ~level.S
         # q<!visited> = q (+.x) A
         q = (
@@ -179,7 +179,7 @@ class _Plan(NamedTuple):
 
     typed: TypedSemiring
     values: bool  # whether there is anything to know beside the levels
-    first: bool  # whether the first product of a row of in-edges is the sum
+    first_hit: bool  # whether the first product of a row of in-edges is the sum
     converts: bool  # whether values of the start become ones of another type
 
 
@@ -223,18 +223,18 @@ def _plan(semiring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtyp
     return _Plan(typed, values, takes_any or least_id, converts)
 
 
-def _pulls(A: Matrix, device: Device, direction: str, first: bool) -> bool:
+def _pulls(A: Matrix, device: Device, direction: str, first_hit: bool) -> bool:
     """Whether the search may pull over A's transpose.
 
     Making a transpose does not pay for a Matrix that lives for this call alone, for few edges on
     the CPU, or for a Matrix in host memory. There even a transpose that exists pays only if the
-    `first` hit of a vertex decides: else a pull reads more than a push, which reads each edge once
+    first hit of a vertex decides: else a pull reads more than a push, which reads each edge once
     at most.
     """
     if direction != "auto":
         return direction == "pull"
     if A.has_transpose:
-        return first or not is_streamed(A)
+        return first_hit or not is_streamed(A)
     if device == "cpu" and A.nvals < TRANSPOSE_FROM:
         return False
     return not A._transient and not is_streamed(A)

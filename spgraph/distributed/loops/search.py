@@ -36,7 +36,7 @@ def search(
     T: DistributedMatrix | None,
     start: DistributedVector,
     semiring: TypedSemiring | None,
-    first: bool,
+    first_hit: bool,
     direction: str,
     max_depth: int,
     trace: bool,
@@ -49,10 +49,10 @@ def search(
     """
     tag_graph(A, start)
     if one := single_device_of(A):
-        return one.run("search", T, start, semiring, first, direction, max_depth, trace)
+        return one.run("search", T, start, semiring, first_hit, direction, max_depth, trace)
     if A.device.has("SearchShard" if A.device.peers is None else "search_peers"):
         return by_kernels(A, T, start, semiring, direction, max_depth, trace)
-    made = composed_search(A, T, start, semiring, first, direction, max_depth, trace)
+    made = composed_search(A, T, start, semiring, first_hit, direction, max_depth, trace)
     return cast(Result, made)
 
 

@@ -72,7 +72,7 @@ def search(
     T: Matrix | None,
     start: Vector,
     semiring: TypedSemiring | None,
-    first: bool,
+    first_hit: bool,
     direction: str,
     max_depth: int,
     trace: bool,
@@ -80,15 +80,15 @@ def search(
     """(level, value, rows of the trace) of the masked level iteration over A from the entries of
     `start`; T is A's transpose, for pull (None: only push).
 
-    `semiring` None computes levels only, and value is None. `first`: a vertex's first product is
-    its value. If products do not use the values of A, one compiled kernel serves all their types.
+    `semiring` None computes levels only, and value is None. `first_hit`: a vertex's first product
+    is its value. If products do not use the values of A, one kernel serves all their types.
     """
     start = start.to_sparse()
     n, ids = A.nrows, A._indices.dtype
     pattern = None if semiring is None else semiring.of_pattern
     plain = semiring is None or pattern is not None  # whether products do not use A's values
     graph = _graph(A, T, plain)
-    meant = (pattern if plain else semiring, first, plain or A.iso, trace)
+    meant = (pattern if plain else semiring, first_hit, plain or A.iso, trace)
     threads = pool.threads_for(A._indices.size)
     values, kind = start._values, UINT8 if semiring is None else semiring.dtype
     if values.dtype is not kind:
@@ -204,18 +204,20 @@ def _is_least_id(semiring: TypedSemiring | None) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _kernels(
-    stem: str, semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool
+    stem: str, semiring: TypedSemiring | None, first_hit: bool, iso: bool, trace: bool
 ) -> ModuleType:
     """The kernels of `stem`.py for such a search."""
-    return jit.module(stem, program(stem, semiring, first, iso, trace))
+    return jit.module(stem, program(stem, semiring, first_hit, iso, trace))
 
 
-def program(stem: str, semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool) -> str:
+def program(
+    stem: str, semiring: TypedSemiring | None, first_hit: bool, iso: bool, trace: bool
+) -> str:
     """The preamble of a kernel of a search."""
     rules = (directions.pull_pays, directions.pull_pays_all)
     text = preamble.constants(
         VALUES=semiring is not None,
-        FIRST=first,
+        FIRST=first_hit,
         LEAST_ID=_is_least_id(semiring),
         ISO=iso,
         TRACE=trace,

@@ -37,7 +37,7 @@ def search(
     T: Matrix | None,
     start: Vector,
     semiring: TypedSemiring | None,
-    first: bool,
+    first_hit: bool,
     direction: str,
     max_depth: int,
     trace: bool,
@@ -45,13 +45,13 @@ def search(
     """(level, value, rows of the trace): the masked level iteration over A from the entries of
     `start`, to be pulled over T = A's transpose.
 
-    `semiring` None settles levels only; `first` says that a vertex's first product decides. One
+    `semiring` None settles levels only; `first_hit` says that a vertex's first product decides. One
     small copy or fill, and one launch; nothing is read back, unless a trace is asked for.
     """
     xp = array_module(A._indptr)
     if entry_of(start) is None:
         start = start.to_sparse()
-    n, m, plan = A.nrows, A.nvals, _planned(A, T, semiring, first, trace)
+    n, m, plan = A.nrows, A.nvals, _planned(A, T, semiring, first_hit, trace)
     ids, z = plan.ids, plan.values
     level, visited = xp.empty(n, plan.levels), xp.empty(plan.words, UINT32)
     value, bits = jit.NULL, jit.NULL
@@ -59,7 +59,7 @@ def search(
         value, bits = xp.empty(n, z), xp.empty(plan.words, UINT32)
     workspace = xp.empty(plan.bytes, UINT8)
     queues = address(workspace)
-    given = (n, m, A._indptr, A._indices, A._values, *_pulled(A, T, semiring, first))
+    given = (n, m, A._indptr, A._indices, A._values, *_pulled(A, T, semiring, first_hit))
     way = DIRECTIONS["push" if T is None else direction]
 
     def launch(rows: Array) -> Array:
@@ -81,7 +81,7 @@ def search(
 
 
 def _pulled(
-    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first: bool
+    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first_hit: bool
 ) -> tuple[Array, Array, Array, Array, Array, int]:
     """What the kernel takes to pull over T: its arrays (those of A for None, not looked at), the
     leading neighbours where a first hit decides, the bits of the rows with entries, and how many.
@@ -93,7 +93,7 @@ def _pulled(
         bits, count = nonempty(T._indptr)
         T._keep("nonempty", bits)
         T._derived["nonempty_count"] = int(count[0])
-    if (first or semiring is None) and not T._transient:  # a matrix of one call is not worth it
+    if (first_hit or semiring is None) and not T._transient:  # a matrix of one call is not worth it
         name = "hubs" if semiring is None else "leading"
         if name not in T._derived:
             degrees = A._indptr if semiring is None else None
@@ -131,18 +131,18 @@ class Plan(NamedTuple):
 
 
 def _planned(
-    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first: bool, trace: bool
+    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first_hit: bool, trace: bool
 ) -> Plan:
     """The plan of such searches, kept with A; T is pulled over by the first of them."""
     kept = A._derived.setdefault("search", {})
-    found: Plan | None = kept.get((semiring, first, trace))
+    found: Plan | None = kept.get((semiring, first_hit, trace))
     if found is None:
-        found = kept[semiring, first, trace] = _new_plan(A, T, semiring, first, trace)
+        found = kept[semiring, first_hit, trace] = _new_plan(A, T, semiring, first_hit, trace)
     return found
 
 
 def _new_plan(
-    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first: bool, trace: bool
+    A: Matrix, T: Matrix | None, semiring: TypedSemiring | None, first_hit: bool, trace: bool
 ) -> Plan:
     """Where no product looks at a value of A, graphs of all types of values share one program; it
     is given their arrays all the same, as arrays of bytes of which it looks at none.
@@ -154,8 +154,8 @@ def _new_plan(
     if semiring is None or pattern is not None:
         semiring, iso, entries = pattern, True, UINT8
     levels, shared = index_dtype(n), work_bytes(ids, offsets)
-    text = program(semiring, first, iso, trace, ids, offsets, entries, levels)
-    others = _other_programs(A, T, semiring is None, first)
+    text = program(semiring, first_hit, iso, trace, ids, offsets, entries, levels)
+    others = _other_programs(A, T, semiring is None, first_hit)
     if others:
         jit.together(A._indptr, ("search", text, True, ("search",)), *others)
     kernel = kernel_of("search", text, jit.current_device(), shared)
@@ -167,14 +167,14 @@ def _new_plan(
 
 
 def _other_programs(
-    A: Matrix, T: Matrix | None, levels: bool, first: bool
+    A: Matrix, T: Matrix | None, levels: bool, first_hit: bool
 ) -> list[tuple[str, str, bool, tuple[str, ...]]]:
     """What `_pulled` compiles for a T that no search has pulled over."""
     ids, offsets = A._indices.dtype, A._indptr.dtype
     found: list[tuple[str, str, bool, tuple[str, ...]]] = []
     if T is not None and "nonempty_count" not in T._derived:
         found.append(("nonempty", nonempty_text(offsets), False, ("nonempty",)))
-        if (first or levels) and not T._transient:
+        if (first_hit or levels) and not T._transient:
             text, stem = leading_text(levels, ids, offsets), "leading_neighbours"
             found.append((stem, text, False, (stem,)))
     return found
@@ -192,27 +192,27 @@ def work_bytes(ids: np.dtype, offsets: np.dtype) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def program(
-    semiring: TypedSemiring | None, first: bool, iso: bool, trace: bool, *kinds: np.dtype
+    semiring: TypedSemiring | None, first_hit: bool, iso: bool, trace: bool, *kinds: np.dtype
 ) -> str:
     """The preamble of a search; `kinds` are the types I, O, A and L."""
-    text = preamble.constants(VALUES=semiring is not None, FIRST=first, ISO=iso, TRACE=trace)
+    text = preamble.constants(VALUES=semiring is not None, FIRST=first_hit, ISO=iso, TRACE=trace)
     text += preamble.types(**dict(zip("IOAL", kinds, strict=True)))
     text += preamble.constants(SMALL=small_frontier(*kinds[:2]), LONG_ROW=LONG_ROW)
-    text += decisions(semiring is not None, first or semiring is None)
+    text += decisions(semiring is not None, first_hit or semiring is None)
     text += preamble.constants(PARTS=PARTS, PARTS_EDGES=directions.PARTS_EDGES)
     if semiring is None:
         return text + preamble.types(Z=np.dtype(np.uint8))
     return text + preamble.semiring(semiring)
 
 
-def decisions(values: bool, first: bool) -> str:
+def decisions(values: bool, first_hit: bool) -> str:
     """What kernels/search_driver.cuh is given: the rule of push and pull, of a search that
-    combines `values` or finds levels only, and in which the `first` hit decides.
+    combines `values` or finds levels only, and in which the first hit decides (`first_hit`).
     """
-    rule = directions.pull_pays if first else directions.pull_pays_all
+    rule = directions.pull_pays if first_hit else directions.pull_pays_all
     step = directions.SEARCH_PUSH_STEP if values else directions.SEARCH_PUSH_STEP_HUBS
-    arguments = f"mf, (left) / {step}, (open) / {step}, m" if first else "mf, open"
-    double = (np.dtype(np.float64),) * (4 if first else 2)
+    arguments = f"mf, (left) / {step}, (open) / {step}, m" if first_hit else "mf, open"
+    double = (np.dtype(np.float64),) * (4 if first_hit else 2)
     text = preamble.constants(CONVERT_EDGES=directions.CONVERT_EDGES, PUSH_STEP=int(step))
     text += cuda_function(rule, "pull_rule", double, np.dtype(bool))
     return text + f"#define PULL_PAYS(mf, left, open, m) pull_rule({arguments})\n"

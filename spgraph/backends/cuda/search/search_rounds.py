@@ -106,7 +106,7 @@ class Shard:
         self.label = index_dtype(graph.size)
         self.sought = values_of(semiring, graph, self.label) if values else None
         self.dtype = self.label if self.sought is None else self.sought.semiring.dtype
-        self.first = first_decides(self.sought)
+        self.first_hit = first_decides(self.sought)
         self.looks_at_values = semiring is not None and semiring.multiply.uses("x")
         # an entry of a list is a vertex, and its value beside it
         self.entry = 1 if self.sought is None else 2
@@ -185,7 +185,7 @@ class Shard:
         if direction != "auto":
             return direction == "pull"
         totals = (edges, queued, left, open_edges, self.edges, self.symmetric)
-        return directions.search_pulls(*totals, self.sought is not None, self.first)
+        return directions.search_pulls(*totals, self.sought is not None, self.first_hit)
 
     def _pull(self, rows: Rows, queued: bool, came: Array | None, depth: int) -> Steps[Level]:
         """A level in which open vertices look for the frontier, which is a queue or, in a bitmap of

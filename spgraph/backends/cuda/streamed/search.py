@@ -20,7 +20,7 @@ def search(
     T: HostMatrix | None,
     start: Vector,
     semiring: TypedSemiring | None,
-    first: bool,
+    first_hit: bool,
     direction: str,
     max_depth: int,
     trace: bool,
@@ -32,9 +32,9 @@ def search(
     on the GPU (16 bytes a vertex, chosen by the first search), the others in the first entries of
     their rows. So little is read, though in lines of 32 bytes; how much is not counted.
     """
-    if T is None or not (first or semiring is None) or max(A.nbytes, T.nbytes) > MOST:
+    if T is None or not (first_hit or semiring is None) or max(A.nbytes, T.nbytes) > MOST:
         return None
     ours, theirs = mapped(A), mapped(T)
     if (ours._indptr.dtype, ours.index_dtype) != (theirs._indptr.dtype, theirs.index_dtype):
         return None
-    return search_on_gpu(ours, theirs, start, semiring, first, direction, max_depth, trace)
+    return search_on_gpu(ours, theirs, start, semiring, first_hit, direction, max_depth, trace)
