@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, overload
 
 from ..checks import square
 from ..containers import MatrixLike, Vector
-from ..containers.annotations import Position
+from ..containers.annotations import Direction, Position
 from ..containers.storage.numbers import flags
 from ..iterations import Level
 from ..iterations.level_search import search_checked
@@ -71,7 +71,7 @@ def bfs(
     source: Position,
     *,
     parents: bool = True,
-    direction: Literal["auto", "push", "pull"] = "auto",
+    direction: Direction = "auto",
     max_depth: int | None = None,
     trace: Literal[False] = False,
 ) -> BFS: ...
@@ -83,7 +83,7 @@ def bfs(
     source: Position,
     *,
     parents: bool = True,
-    direction: Literal["auto", "push", "pull"] = "auto",
+    direction: Direction = "auto",
     max_depth: int | None = None,
     trace: Literal[True],
 ) -> TracedBFS: ...
@@ -94,7 +94,7 @@ def bfs(
     source: Position,
     *,
     parents: bool = True,
-    direction: Literal["auto", "push", "pull"] = "auto",
+    direction: Direction = "auto",
     max_depth: int | None = None,
     trace: bool = False,
 ) -> BFS | TracedBFS:

@@ -13,6 +13,8 @@ them into CUDA C++. They compute in floating point: products of edge counts over
 
 import math
 
+# as users name them; kernels of searches, and the rows of their traces, have their numbers here
+DIRECTIONS = ("auto", "push", "pull")
 # Costs in units of one step of push in a search: a pull probe reads one id and one bit; a push step
 # also tests and writes the vertex that it reaches. FIRST_HIT: where the first hit decides;
 # ALL_EDGES: where all edges are combined.

@@ -22,8 +22,6 @@ from spgraph.steps import backend, check_stored, is_streamed
 
 # edges that are pushed on the CPU in less time than a view of the transpose saves
 TRANSPOSE_FROM = 4096
-# how the rows of a trace number the directions
-WAYS = ("", "push", "pull")
 
 
 class Level(NamedTuple):
@@ -101,20 +99,22 @@ def search_checked(
     `start` that fits.
     """
     checks.direction(name, direction)
-    plan = _plan(semiring, start.dtype, A.dtype, A.index_dtype)
-    if plan.converts:
-        check_stored(name, start, plan.typed.dtype)
+    meaning = _meaning(semiring, start.dtype, A.dtype, A.index_dtype)
+    if meaning.converts:
+        check_stored(name, start, meaning.typed.dtype)
     depth = _max_depth(name, max_depth, A)
     trace = bool(trace)  # kernels' texts have it as a constant
     if start.nvals == 0:
         empty = Vector.empty(A.nrows, index_dtype(A.nrows), device=A.device)
-        nothing = Vector.empty(A.nrows, plan.typed.dtype, device=A.device) if plan.values else None
+        nothing = (
+            Vector.empty(A.nrows, meaning.typed.dtype, device=A.device) if meaning.values else None
+        )
         return empty, nothing, [] if trace else None
     device = A.device
     fused = getattr(backend(device), "search", composed_search)
-    typed = plan.typed if plan.values else None
-    given = (start, typed, plan.first_hit, direction, depth, trace)
-    found = fused(A, A._T if _pulls(A, device, direction, plan.first_hit) else None, *given)
+    typed = meaning.typed if meaning.values else None
+    given = (start, typed, meaning.first_hit, direction, depth, trace)
+    found = fused(A, A._T if _pulls(A, device, direction, meaning.first_hit) else None, *given)
     if found is None:  # not of this Matrix, in host memory
         found = composed_search(A, A._T if direction == "pull" else None, *given)
     level, value, rows = found
@@ -159,7 +159,8 @@ def composed_search(
         )
         if degrees is not None and q.nvals:
             spent = int(1e9 * (time.perf_counter() - began))
-            rows.append((WAYS.index(way), frontier.nvals, _out_edges(frontier, degrees), spent))
+            number = directions.DIRECTIONS.index(way)
+            rows.append((number, frontier.nvals, _out_edges(frontier, degrees), spent))
         depth += 1
     return level, value, np.array(rows, np.int64).reshape(-1, 4) if trace else None
 
@@ -172,15 +173,6 @@ def constant(q: Vector, value: float, dtype: np.dtype) -> Vector:
 def _out_edges(q: Vector, degrees: Vector) -> int:
     """How many edges leave the vertices that have an entry in q; `degrees` are those of all."""
     return int(reduce(ewise_mult(q, degrees, binary.second), dtype=np.int64))
-
-
-class _Plan(NamedTuple):
-    """What a semiring means for a search over given types."""
-
-    typed: TypedSemiring
-    values: bool  # whether there is anything to know beside the levels
-    first_hit: bool  # whether the first product of a row of in-edges is the sum
-    converts: bool  # whether values of the start become ones of another type
 
 
 def operands(name: str, A: MatrixLike, argument: str, x: Vector) -> tuple[Matrix, Vector]:
@@ -210,8 +202,17 @@ def typed_for_rounds(
     return again
 
 
+class _Meaning(NamedTuple):
+    """What a semiring means for a search over given types."""
+
+    typed: TypedSemiring
+    values: bool  # whether there is anything to know beside the levels
+    first_hit: bool  # whether the first product of a row of in-edges is the sum
+    converts: bool  # whether values of the start become ones of another type
+
+
 @functools.lru_cache(maxsize=1024)
-def _plan(semiring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -> _Plan:
+def _meaning(semiring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtype) -> _Meaning:
     typed = typed_for_rounds("search", semiring, start, entries, index)
     # any of them, or the least of ascending ids
     ids = (binary.secondi, binary.firstj)
@@ -220,7 +221,7 @@ def _plan(semiring: Semiring, start: np.dtype, entries: np.dtype, index: np.dtyp
     values = not (takes_any and semiring.multiply == binary.pair)
     # operands of truths are not converted
     converts = values and start != typed.dtype and typed.dtype.kind != "b"
-    return _Plan(typed, values, takes_any or least_id, converts)
+    return _Meaning(typed, values, takes_any or least_id, converts)
 
 
 def _pulls(A: Matrix, device: Device, direction: str, first_hit: bool) -> bool:
@@ -253,8 +254,8 @@ def _levels(rows: np.ndarray, visited: int) -> list[Level]:
     the edges of the last level, which has no row: it is added here, with 0 edges.
     """
     levels = [
-        Level(depth, WAYS[way], frontier, edges, nanoseconds * 1e-9)
-        for depth, (way, frontier, edges, nanoseconds) in enumerate(rows.tolist())
+        Level(depth, directions.DIRECTIONS[number], frontier, edges, nanoseconds * 1e-9)
+        for depth, (number, frontier, edges, nanoseconds) in enumerate(rows.tolist())
     ]
     last = visited - sum(level.frontier for level in levels)
     if last:

@@ -15,7 +15,7 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
 
-DIRECTIONS = {"auto": 0, "push": 1, "pull": 2}
+DIRECTIONS = {name: number for number, name in enumerate(directions.DIRECTIONS)}
 # texts that kernels consist of, beside the one of their name
 PARTS = {
     "search": ("bits", "search_common", "search_push", "search_pull"),

@@ -25,7 +25,7 @@ THREADS, BATCH, MORE_PIECES = 1024, 128, 32
 # of a level of more than PARTS_EDGES edges that pushes the least ids first; of doubling size
 PARTS = 5
 LONG_ROW = 8192  # in-edges of a row that one warp looks at before all take it
-DIRECTIONS = {"auto": np.int32(0), "push": np.int32(1), "pull": np.int32(2)}
+DIRECTIONS = {name: np.int32(number) for number, name in enumerate(directions.DIRECTIONS)}
 UINT8, UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
 # 64-bit words of its Control, and where the ones that the host reads lie
 CONTROL, DEPTH, VISITED = 24, 21, 22
