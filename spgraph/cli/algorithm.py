@@ -51,7 +51,7 @@ class Algorithm(NamedTuple):
         example = f"{examples[self.example.split()[0]]}\n  spgraph {title} {self.example}"
         default = None if self.start is None else "that of largest degree"
         own = signatures.options(self.function, without={"A", "trace"}, default=default)
-        return click.Command(
+        return options.Command(
             title,
             callback=self.run,
             params=[

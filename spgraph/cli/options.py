@@ -23,6 +23,34 @@ VERTICES = (".npz", *TABLES)
 MATRICES = (".npz", ".mtx", *(f".mtx{compression}" for compression in COMPRESSIONS), *TABLES)
 
 
+class Command(click.Command):
+    """A command that refuses an option that comes again: click takes the last and tells nobody."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Put the values of the options into the context; the words that are left."""
+        given = list(args)  # click takes away what it parses
+        rest = super().parse_args(context, args)
+        if context.resilient_parsing:  # of words that are still being typed
+            return rest
+        _, _, order = self.make_parser(context).parse_args(given)
+        for option in order:
+            if isinstance(option, click.Option) and order.count(option) > 1 and _one(option):
+                words = " or ".join([option.opts[-1], *option.secondary_opts])
+                kind = option.type.name
+                remedy = f"; several are one word, {kind}" if "," in kind else ""
+                raise click.BadParameter(
+                    f"expected {words} once, got it {order.count(option)} times{remedy}",
+                    context,
+                    option,
+                )
+        return rest
+
+
+def _one(option: click.Option) -> bool:
+    """Whether only the last word that is given for it would count, and others be lost."""
+    return not option.multiple and not (option.is_flag and not option.secondary_opts)
+
+
 def either(words: tuple[str, ...]) -> str:
     """'.csv, .tsv or .parquet'."""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -21,6 +21,7 @@ from spgraph import cli, errors
 from spgraph.cli import placement
 from spgraph.cli.commands import graphs
 
+Run = Callable[..., tuple[int, str, str]]
 Told = Callable[..., tuple[int, list[dict[str, Any]]]]
 
 
@@ -98,9 +99,42 @@ def test_an_error_is_an_object(
     assert not error["message"].startswith("spgraph")
 
 
-def test_the_last_format_counts(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bfs", "missing.npz", "--format", "json", "--format", "table"]) == 2
-    assert capsys.readouterr().err == "spgraph: error: path: there is no file missing.npz\n"
+@pytest.mark.parametrize(
+    ("words", "option", "remedy"),
+    [
+        ("multi-source-bfs GRAPH --sources 1 --sources 2", "--sources", "V,V,..."),
+        ("info GRAPH --columns a,b --columns c,d", "--columns", "FROM,TO[,WEIGHT]"),
+        ("bfs GRAPH --source v1 --top 2 --source=v1", "--source", ""),
+        ("sssp GRAPH --parents --no-parents", "--parents or --no-parents", ""),
+        ("convert GRAPH -o a.npz --output b.npz", "--output", ""),
+        ("generate kronecker 4 --a 0.5 --a 0.5 -o a.npz", "--a", ""),
+        ("graph500 --scale 4 --scale 5", "--scale", ""),
+        ("gap kron --scale 4 --kernel bfs --kernel cc --seed 1 --seed 2", "--seed", ""),
+        ("bfs GRAPH --format json --format json", "--format", ""),
+    ],
+)
+def test_an_option_that_comes_again(
+    words: str, option: str, remedy: str, graph: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the last of them would count."""
+    monkeypatch.chdir(graph.parent)
+    code, out, err = run(*(graph if word == "GRAPH" else word for word in words.split()))
+    said = f"expected {option} once, got it 2 times"
+    assert code == 2 and not out and said in err
+    assert (f"{said}; several are one word, {remedy}" in err) is bool(remedy)
+    assert not list(graph.parent.glob("[ab].npz"))
+
+
+def test_options_that_may_come_again(graph: Path, run: Run) -> None:
+    """Nothing is lost of them."""
+    words = ("gap", "kron", "--scale", 4, "--trials", 1, "--format", "json", "-q", "-q")
+    code, out, _ = run(*words, "--kernel", "bfs", "--kernel", "cc")
+    assert code == 0 and list(json.loads(out)["kernels"]) == ["bfs", "cc"]
+    code, out, _ = run("bfs", graph, "--help", "--top", 1, "--top", 2)
+    assert code == 0 and "Usage" in out
+
+
+def test_whether_errors_are_json_is_known_from_any_words() -> None:
     for words, wanted in (
         ("-- --format json", False),
         ("--format", False),

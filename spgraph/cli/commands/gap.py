@@ -75,7 +75,7 @@ def lines(found: list[Trials]) -> list[str]:
     return [*terminal.table(head, said), *([""] if wrong else []), *wrong]
 
 
-command = click.Command(
+command = options.Command(
     "gap",
     callback=run,
     params=[

@@ -76,7 +76,7 @@ def lines(found: Graph500) -> list[str]:
     return said
 
 
-command = click.Command(
+command = options.Command(
     "graph500",
     callback=run,
     params=[

@@ -64,7 +64,7 @@ def run_info(style: str, **given: Any) -> None:
     output.show(result, terminal.facts(facts), style, aside=aside)
 
 
-info = click.Command(
+info = options.Command(
     "info",
     callback=run_info,
     params=[
@@ -127,7 +127,7 @@ def run_convert(style: str, **given: Any) -> None:
     written(target, graph.A, graph.ids, record, graph.times, style)
 
 
-convert = click.Command(
+convert = options.Command(
     "convert",
     callback=run_convert,
     params=[*options.GRAPH, *output_options(), options.FORMAT],
@@ -176,7 +176,7 @@ def _generator(name: str, generator: Callable[..., sg.Matrix], example: str) -> 
             A = generator(**parameters)
         written(target, A, None, {"generator": name, "parameters": parameters}, times, style)
 
-    return click.Command(
+    return options.Command(
         name,
         callback=run,
         params=[

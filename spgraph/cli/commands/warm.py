@@ -17,7 +17,7 @@ import numpy as np
 
 import spgraph as sg
 from spgraph import terminal
-from spgraph.cli import output
+from spgraph.cli import options, output
 from spgraph.cli.algorithm import Algorithm
 from spgraph.cli.commands.algorithms import ALGORITHMS
 from spgraph.errors import ConvergenceError
@@ -112,7 +112,7 @@ def graphs() -> Iterator[sg.Matrix]:
             yield sg.Matrix.from_coo(rows, columns, weights, nrows=A.nrows, ncols=A.ncols)
 
 
-warm = click.Command(
+warm = options.Command(
     "warm",
     callback=run,
     params=[
