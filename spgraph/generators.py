@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from spgraph.containers.storage.arrays import (
     is_cuda,
     on_device,
 )
-from spgraph.containers.storage.numbers import flags, is_integer
+from spgraph.containers.storage.numbers import flags, is_integer, is_real
 from spgraph.containers.storage.selection import compress, distinct
 from spgraph.process import lazy_imports
 from spgraph.process.processors import usable
@@ -124,16 +126,17 @@ def kronecker_model(
     flags("kronecker_model", permute=permute, symmetric=symmetric, self_loops=self_loops)
     scale = _integer("scale", scale, 0, 30)
     a, b, c, d = _probabilities(a, b, c, d)
-    if not 0 <= noise <= 0.25:
+    strength = _real(noise)
+    if not 0 <= strength <= 0.25:
         raise ValueError(f"noise: expected a number from 0 to 0.25, got {noise!r}")
-    if noise:
+    if strength:
         w = [int(p * UNIT) for p in (a, b, c)]
-        parameters = (scale, *w, UNIT - sum(w), round(noise * 2**24))
+        parameters = (scale, *w, max(UNIT - sum(w), 0), round(strength * 2**24))
     else:
         sums = (a, a + b, a + b + c)
         parameters = (scale, *(min(int(t * 2.0**64), WORD) for t in sums))
     count = _edge_count(edge_factor, 1 << scale)
-    kind = "noisy" if noise else "rmat"
+    kind = "noisy" if strength else "rmat"
     state, labels = _state(seed, EDGES), _state(seed, LABELS) if permute else None
     return GraphModel(kind, parameters, 1 << scale, count, state, labels, symmetric, self_loops)
 
@@ -209,14 +212,15 @@ def grid(
         raise ValueError(
             f"rows * columns: expected at most {LARGEST} vertices, got {rows} * {columns}"
         )
-    if not 0 <= remove < 1:
+    share = _real(remove)
+    if not 0 <= share < 1:
         raise ValueError(f"remove: expected a number from 0 to less than 1, got {remove!r}")
-    state = _state(seed, EDGES)
+    state, device = _state(seed, EDGES), check_device(device)
     if device == "cpu":
         memory.require(48 * n, f"grid: {n:,} vertices: that")
-    with on_device(check_device(device)) as xp:
+    with on_device(device) as xp:
         vertex = xp.arange(n, dtype=np.uint64)
-        threshold = np.uint64(int(remove * 2.0**64))
+        threshold = np.uint64(int(share * 2.0**64))
         # random number 2 v decides on the edge from v to the right, 2 v + 1 on the one downwards
         right = numbers(state, vertex * np.uint64(2)) >= threshold
         right &= vertex % np.uint64(max(columns, 1)) != np.uint64(max(columns, 1) - 1)
@@ -255,9 +259,10 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
     9900
     """
     n = _integer("n", n, 0, LARGEST)
-    if not 0 <= radius < float("inf"):
+    distance = _real(radius)
+    if not 0 <= distance < math.inf:
         raise ValueError(f"radius: expected a finite number >= 0, got {radius!r}")
-    pairs_expected = int(n * n / 2 * min(1.0, np.pi * radius * radius))
+    pairs_expected = int(n * n / 2 * min(1.0, np.pi * distance * distance))
     memory.require(
         32 * pairs_expected,
         f"random_geometric: about {pairs_expected:,} pairs of points: that",
@@ -267,7 +272,7 @@ def random_geometric(n: int, radius: float, *, seed: int = 1) -> Matrix:
 
     random = numbers(_state(seed, EDGES), np.arange(2 * n, dtype=np.uint64))
     points = (random >> np.uint64(11)).reshape(n, 2) * 2.0**-53
-    pairs = cKDTree(points).query_pairs(radius, output_type="ndarray").astype(np.int64)
+    pairs = cKDTree(points).query_pairs(distance, output_type="ndarray").astype(np.int64)
     keys = np.empty(2 * len(pairs), np.int64)
     keys[: len(pairs)] = pairs[:, 0] << 32 | pairs[:, 1]
     return _from_keys(keys, n, symmetric=True)
@@ -284,26 +289,41 @@ def _integer(name: str, value: object, low: int, high: int) -> int:
     return int(value)
 
 
+def _real(value: object) -> float:
+    """A number as a float: in a small type sums and products would overflow or be coarse. NaN for
+    what is no number, and for an int beyond all floats.
+    """
+    try:
+        return float(value) if is_real(value) else math.nan
+    except OverflowError:
+        return math.nan
+
+
 def _probabilities(
     a: float, b: float, c: float, d: float | None
 ) -> tuple[float, float, float, float]:
-    last = max(1 - (a + b + c), 0.0) if d is None else d
-    if not all(0 <= p <= 1 for p in (a, b, c, last)) or abs(a + b + c + last - 1) > 1e-9:
+    given: tuple[Any, ...] = (a, b, c) if d is None else (a, b, c, d)
+    numbers = [_real(p) for p in given]
+    if d is None:
+        numbers.append(max(1 - sum(numbers), 0.0))
+    # float16 and float32 hold each to half a unit in its last place
+    units = [float(np.finfo(type(p)).eps) for p in given if isinstance(p, np.floating)]
+    exact = max([1e-9, *units])
+    if not all(0 <= p <= 1 for p in numbers) or abs(sum(numbers) - 1) > exact:
         raise ValueError(
             f"a, b, c, d: expected probabilities of sum 1 (d=None: what is left), "
             f"got {a!r}, {b!r}, {c!r}, {d!r}"
         )
-    return a, b, c, last
+    return numbers[0], numbers[1], numbers[2], numbers[3]
 
 
 def _edge_count(edge_factor: float, n: int) -> int:
-    if isinstance(edge_factor, bool) or not 0 <= edge_factor < float("inf"):
+    factor = int(edge_factor) if is_integer(edge_factor) else _real(edge_factor)
+    if not 0 <= factor < math.inf:
         raise ValueError(f"edge_factor: expected a finite number >= 0, got {edge_factor!r}")
-    if isinstance(edge_factor, np.generic):
-        edge_factor = edge_factor.item()  # a product of small types would overflow
-    if edge_factor * n >= 2.0**62:
+    if factor * n >= 2.0**62:
         raise ValueError(f"edge_factor: expected fewer than 2**62 edges, got {edge_factor!r} * {n}")
-    return round(edge_factor * n)
+    return round(factor * n)
 
 
 def _state(seed: int, purpose: int) -> int:
@@ -316,12 +336,12 @@ def _state(seed: int, purpose: int) -> int:
 def _generated(model: GraphModel, device: str) -> Matrix:
     """The Matrix of the graph of a model."""
     kind, parameters, n, count, state, _, symmetric, self_loops = model
-    size = 2 * count if symmetric else count
+    size, device = 2 * count if symmetric else count, check_device(device)
     if device == "cpu":
         memory.require(
             8 * size + 24 * n, f"{n:,} vertices and {count:,} edges, duplicates included: that"
         )
-    with on_device(check_device(device)) as xp:
+    with on_device(device) as xp:
         labels = vertex_labels(model, xp)
         keys = xp.empty(size, np.int64)
         generate_edges(keys[:count], kind, parameters, state, labels, self_loops)

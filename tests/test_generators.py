@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -17,7 +18,13 @@ import scipy.spatial.distance
 
 from spgraph import generators, random_edges
 from spgraph.containers import Matrix
-from spgraph.generators import grid, kronecker, random_geometric, uniform_random
+from spgraph.generators import (
+    grid,
+    kronecker,
+    kronecker_recipe,
+    random_geometric,
+    uniform_random,
+)
 
 WORD = 2**64
 
@@ -334,6 +341,61 @@ def test_random_geometric() -> None:
 def test_bad_arguments(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+NO_NUMBERS = ["0.1", None, 0.1j, [0.1], np.array([0.1, 0.1]), np.array(["x"]), np.timedelta64(1)]
+NUMBERS = [
+    (kronecker, {"scale": 4}, ("scale", "edge_factor", "a", "b", "c", "d", "noise", "seed")),
+    (kronecker_recipe, {"scale": 4}, ("scale", "edge_factor", "a", "b", "c", "d", "noise", "seed")),
+    (uniform_random, {"n": 5, "edge_factor": 2}, ("n", "edge_factor", "seed")),
+    (grid, {"rows": 3, "columns": 3}, ("rows", "columns", "remove", "seed")),
+    (random_geometric, {"n": 5, "radius": 0.5}, ("n", "radius", "seed")),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "argument"),
+    [(make, given, name) for make, given, names in NUMBERS for name in names],
+)
+def test_what_is_no_number_is_named(
+    make: Callable[..., Any], given: dict[str, Any], argument: str
+) -> None:
+    for wrong in [*NO_NUMBERS, math.nan, 10**400]:
+        if wrong is None and argument == "d":
+            continue
+        said = "a, b, c, d" if argument in "abcd" else argument
+        with pytest.raises(ValueError, match=f"^{said}: expected"):
+            make(**given | {argument: wrong})
+
+
+def test_a_device_that_is_no_word() -> None:
+    for make, given in ((kronecker, (4,)), (uniform_random, (5, 2)), (grid, (3, 3))):
+        for wrong in (np.array(["cpu", "cpu"]), None, "cuda:²"):
+            with pytest.raises(ValueError, match="^device: expected 'cpu'"):
+                make(*given, device=wrong)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble, np.array])
+def test_numbers_of_every_type(kind: Callable[[float], Any]) -> None:
+    """They count as their values, and none is taken for what its type makes of a product."""
+    half, quarter = kind(0.5), kind(0.25)
+    exact = kronecker(6, a=0.5, b=0.25, c=0.25, noise=0.25)
+    assert kronecker(6, a=half, b=quarter, c=quarter, noise=quarter).isequal(exact)
+    exact = kronecker(6, 0.5, a=0.5, b=0.25, c=0.25, d=0)
+    assert kronecker(6, half, a=half, b=quarter, c=quarter, d=kind(0)).isequal(exact)
+    assert grid(9, 9, remove=half).isequal(grid(9, 9, remove=0.5))
+    assert random_geometric(300, quarter).isequal(random_geometric(300, 0.25))
+    assert random_geometric(9, kind(300)).nvals == 72  # whose square is infinite in float16
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_probabilities_are_as_exact_as_their_type(kind: type[np.floating]) -> None:
+    a, b, c, d = (kind(p) for p in (0.57, 0.19, 0.19, 0.05))
+    for noise in (0.0, 0.1):
+        options: dict[str, Any] = {"a": a, "b": b, "c": c, "d": d, "noise": noise}
+        assert kronecker(8, **options).nvals > 0
+    with pytest.raises(ValueError, match="sum 1"):
+        kronecker(4, a=a, b=b, c=c, d=kind(0.06))
 
 
 # --- CUDA -----------------------------------------------------------------------------------------

@@ -228,10 +228,11 @@ def check_device(device: str) -> str:
     """The full name of a device ('cuda' means 'cuda:0'); raises where it is unknown or not
     there.
     """
-    if device == "cpu":
+    named = isinstance(device, str)  # of an array == is an array
+    if named and device == "cpu":
         return device
-    kind, _, number = str(device).partition(":")
-    if kind != "cuda" or not (number == "" or number.isdigit()):
+    kind, _, number = device.partition(":") if named else ("", "", "")
+    if kind != "cuda" or not (number == "" or number.isdecimal()):
         raise ValueError(f"device: expected 'cpu', 'cuda' or 'cuda:N', got {device!r}")
     cupy = import_cupy()
     index, count = int(number or cupy.cuda.runtime.getDevice()), cupy.cuda.runtime.getDeviceCount()

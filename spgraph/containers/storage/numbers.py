@@ -12,12 +12,20 @@ from spgraph.errors import DomainMismatch
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer]:
-    """Whether it is an integer of Python's or NumPy's."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+    """Whether it is an integer of Python's or NumPy's, an array of no dimensions included, which
+    NumPy and SciPy take in its place.
+    """
+    if isinstance(value, int | np.integer):
+        return not isinstance(value, bool | np.timedelta64)
+    return isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu"
 
 
 def is_real(value: object) -> TypeGuard[int | float | np.integer | np.floating]:
-    """Whether it is an integer or a float of Python's or NumPy's."""
+    """Whether it is an integer or a float of Python's or NumPy's, an array of no dimensions
+    included.
+    """
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "iuf"
     return isinstance(value, float | np.floating) or is_integer(value)
 
 

@@ -21,6 +21,7 @@ from spgraph.distributed.distribute import chosen, distribute, placed
 from spgraph.distributed.generate.models import generate_shards
 from spgraph.distributed.io.ingest import Rows, together
 from spgraph.distributed.io.reading import read_shards
+from spgraph.errors import DomainMismatch
 from spgraph.io.source import is_unnamed
 from spgraph.random_edges import GraphModel
 
@@ -142,6 +143,11 @@ def from_model(
     >>> G.gather().isequal(sg.generators.kronecker(8, 4))
     True
     """
+    if not isinstance(model, GraphModel):
+        raise DomainMismatch(
+            f"from_model: model: expected a GraphModel, got {type(model).__name__}; "
+            "generators.kronecker_model makes one"
+        )
     comm = chosen("from_model", shards, devices, communicator, exchange)
     vertices, rows = generate_shards(model, comm, partition)
     return matrix_of_rows(vertices, rows, comm, exchange, model.symmetric or None)

@@ -31,7 +31,7 @@ from spgraph.distributed.communicators import LocalCommunicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.generate import models
 from spgraph.distributed.io import ingest, reading
-from spgraph.errors import DimensionMismatch, FormatError
+from spgraph.errors import DimensionMismatch, DomainMismatch, FormatError
 from spgraph.io import source
 
 GRAPHS: list[dict[str, Any]] = [
@@ -430,6 +430,8 @@ def test_read_and_draw_say_what_does_not_fit(tmp_path: Path) -> None:
     def drawing_it(*arguments: Any, **options: Any) -> Any:
         return distributed.from_model(model, *arguments, **options)
 
+    with pytest.raises(DomainMismatch, match="from_recipe: recipe: expected a Recipe, got int"):
+        distributed.from_recipe(4, 2)  # type: ignore[arg-type]
     two = LocalCommunicator(2)
     for name, made in (("read", reading_it), ("from_model", drawing_it)):
         with pytest.raises(ValueError, match="shards: expected an integer >= 1, got 0"):
