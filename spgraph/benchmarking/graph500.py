@@ -22,7 +22,7 @@ from spgraph.containers.storage.arrays import Array, check_device, device_of, mo
 from spgraph.containers.storage.numbers import flags, is_integer
 from spgraph.distributed import Communicator, DistributedMatrix
 from spgraph.distributed.communicators import LocalCommunicator
-from spgraph.distributed.distribute import chosen
+from spgraph.distributed.distribute import check_communicator, chosen
 from spgraph.iterations import Level
 from spgraph.operations import ewise_mult, reduce
 from spgraph.random_edges import numbers, state_of
@@ -162,6 +162,7 @@ def _made(comm: Communicator, scale: int, edgefactor: int, seed: int) -> tuple[G
 def _communicator(device: str, shards: int, given: Communicator | None) -> Communicator:
     """The communicator of the shards; that of one shard on one device holds it alone."""
     if given is not None:
+        check_communicator("graph500", given)
         return given
     if shards == 1:
         return LocalCommunicator(1, [check_device(device)])

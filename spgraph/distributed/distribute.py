@@ -12,12 +12,12 @@ from spgraph.distributed.communicators import (
     LocalCommunicator,
     NcclCommunicator,
 )
-from spgraph.distributed.communicators.checks import check_most
+from spgraph.distributed.communicators.checks import check_devices, check_most
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition, check_shards
 from spgraph.distributed.containers.partitioners import partition as divided
 from spgraph.distributed.containers.placement import Placement
-from spgraph.errors import BackendUnavailable, DimensionMismatch
+from spgraph.errors import BackendUnavailable, DimensionMismatch, DomainMismatch
 from spgraph.steps import backend
 
 EXCHANGES = ("auto", "nccl", "peer")
@@ -110,12 +110,22 @@ def chosen(
         return _communicator(name, shards, _devices(name, shards, devices), exchange)
     if devices is not None:
         raise ValueError(f"{name}: devices: the communicator given has its own; leave one out")
+    check_communicator(name, communicator)
     if communicator.num_shards != shards:
         raise DimensionMismatch(
             f"{name}: shards: expected {communicator.num_shards} as the communicator has, "
             f"got {shards}"
         )
     return communicator
+
+
+def check_communicator(name: str, communicator: object) -> None:
+    """DomainMismatch for what is none of spgraph's, such as one of mpi4py."""
+    if not isinstance(communicator, Communicator):
+        raise DomainMismatch(
+            f"{name}: communicator: expected a Communicator, such as LocalCommunicator(2) or "
+            f"MpiCommunicator(comm), got {type(communicator).__name__}"
+        )
 
 
 def _devices(name: str, shards: int, devices: str | Sequence[str] | None) -> list[str]:
@@ -127,7 +137,7 @@ def _devices(name: str, shards: int, devices: str | Sequence[str] | None) -> lis
             return [check_device(devices)] * shards
         count = import_cupy().cuda.runtime.getDeviceCount()
         return [f"cuda:{p % count}" for p in range(shards)]
-    named = [check_device(device) for device in devices]
+    named = check_devices(name, devices)
     if len(named) != shards:
         raise DimensionMismatch(
             f"{name}: devices: expected {shards}, one for each shard, got {len(named)}"

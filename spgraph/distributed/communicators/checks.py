@@ -1,16 +1,17 @@
-"""Checks of the arguments of collectives."""
+"""Checks of the arguments of communicators and their collectives."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, device_of, is_cuda
+from spgraph.containers.storage.arrays import Array, check_device, device_of, is_cuda
 from spgraph.containers.storage.masked import refuse_masked
-from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.numbers import is_integer, is_real
+from spgraph.errors import DomainMismatch
 
 Op = Literal["sum", "min", "max", "or"]
 Pieces: TypeAlias = Sequence[Sequence[Array]]  # [k][q]: from local shard k to shard q
@@ -28,6 +29,48 @@ def check_most(name: str, shards: int, processes: int = 1) -> None:
     if shards > most:
         of = "a process" if processes == 1 else f"{processes} processes"
         raise ValueError(f"{name}: expected at most {most} shards in {of}, got {shards}")
+
+
+def check_devices(name: str, devices: object) -> list[str]:
+    """The full names of a list of devices."""
+    if isinstance(devices, str) or not isinstance(devices, Iterable):
+        raise DomainMismatch(
+            f"{name}: devices: expected a list of devices, one a shard, got {devices!r}"
+        )
+    return [check_device(device) for device in devices]
+
+
+def check_timeout(name: str, timeout: object) -> None:
+    """ValueError for what is no number of seconds."""
+    if not is_real(timeout) or not timeout > 0:
+        raise ValueError(f"{name}: timeout: expected seconds > 0, got {timeout!r}")
+
+
+def check_comm(name: str, comm: object) -> None:
+    """DomainMismatch for what is no communicator of MPI, or one between two groups or none."""
+    if not hasattr(comm, "Get_rank") or not comm or comm.Is_inter():  # type: ignore[attr-defined]
+        remedy = f"; MpiCommunicator(shards={comm}) has so many shards" if is_integer(comm) else ""
+        raise DomainMismatch(
+            f"{name}: comm: expected an intracommunicator of mpi4py, got {comm!r}{remedy}"
+        )
+
+
+def check_meeting(
+    address: object, rank: Any, processes: Any, token: object, timeout: object
+) -> tuple[str, int]:
+    """Host and port of the `address` of a TcpStore, whose other arguments are checked, too."""
+    host, _, port = address.rpartition(":") if isinstance(address, str) else ("", "", "")
+    if not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"TcpStore: address: expected 'host:port', got {address!r}")
+    for argument, value in (("rank", rank), ("processes", processes)):
+        if not is_integer(value):
+            raise DomainMismatch(f"TcpStore: {argument}: expected an integer, got {value!r}")
+    if not 0 <= rank < processes:
+        raise ValueError(f"TcpStore: rank: expected 0..{processes - 1}, got {rank}")
+    if token is not None and not isinstance(token, str):
+        raise DomainMismatch(f"TcpStore: token: expected text, got {type(token).__name__}")
+    check_timeout("TcpStore", timeout)
+    return host, int(port)
 
 
 def check_parts(
@@ -160,16 +203,17 @@ def check_slices(name: str, parts: Sequence[Array], sizes: Sequence[int], shards
     return found
 
 
-def check_root(name: str, array: Array | None, root: int, shards: int, local: range) -> None:
-    """Check that `root` is a shard, and that only its process gives the array."""
+def check_root(name: str, array: Array | None, root: int, shards: int, local: range) -> int:
+    """`root` as an int, checked: it is a shard, and only its process gives the array."""
     if not is_integer(root):
         raise TypeError(f"{name}: root: expected the number of a shard, got {root!r}")
     if not 0 <= root < shards:
         raise ValueError(f"{name}: root: expected a shard of 0..{shards - 1}, got {root}")
-    if (array is not None) != (root in local):
+    if (array is not None) != (int(root) in local):
         raise ValueError(
             f"{name}: the process that drives shard {root} gives the array, the others give None"
         )
+    return int(root)
 
 
 def check_op(name: str, op: str, dtype: np.dtype) -> None:

@@ -177,7 +177,7 @@ class Communicator:
 
         Only the process that drives shard `root` gives the array; shape and type travel with it.
         """
-        check_root("broadcast", array, root, self.num_shards, self.local)
+        root = check_root("broadcast", array, root, self.num_shards, self.local)
         if array is not None:
             device = self.devices[root - self.local.start]
             check_parts("broadcast", [array], [device], dimensions=None)

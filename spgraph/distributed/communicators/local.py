@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, check_device, device_of, on_device
-from spgraph.distributed.communicators.checks import Op, Pieces, Table, check_most
+from spgraph.containers.storage.arrays import Array, check_extent, device_of, on_device
+from spgraph.distributed.communicators.checks import (
+    Op,
+    Pieces,
+    Table,
+    check_devices,
+    check_most,
+)
 from spgraph.distributed.communicators.communicator import Communicator, fold, split
 
 
@@ -24,17 +30,20 @@ class LocalCommunicator(Communicator):
     ...     communicator.all_gather([np.array([1, 2]), np.array([3])])[1]
     array([1, 2, 3])
 
-    Errors: ValueError for less than one shard or more than 1,024, for devices that are not one a
-    shard, and for a mixture of CPU and GPUs; BackendUnavailable for a device that does not exist.
+    Errors: ValueError for shards that are no integer from 1 to 1,024, for devices that are not one
+    a shard, and for a mixture of CPU and GPUs; DomainMismatch for what is no list;
+    BackendUnavailable for a device that does not exist.
     """
 
     name = "local"
 
     def __init__(self, shards: int, devices: Sequence[str] | None = None) -> None:
-        if shards < 1:
-            raise ValueError(f"LocalCommunicator: shards: expected at least 1, got {shards}")
+        shards = check_extent("LocalCommunicator: shards", shards, 1)
         check_most("LocalCommunicator: shards", shards)
-        names = ["cpu"] * shards if devices is None else [check_device(name) for name in devices]
+        if devices is None:
+            names = ["cpu"] * shards
+        else:
+            names = check_devices("LocalCommunicator", devices)
         if len(names) != shards:
             raise ValueError(
                 f"LocalCommunicator: devices: expected one a shard, {shards}, got {len(names)}"

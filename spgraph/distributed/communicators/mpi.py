@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spgraph.containers.storage.arrays import Array
-from spgraph.distributed.communicators.checks import Op, Pieces, Table, check_most
+from spgraph.containers.storage.numbers import is_integer
+from spgraph.distributed.communicators.checks import (
+    Op,
+    Pieces,
+    Table,
+    check_comm,
+    check_most,
+    check_timeout,
+)
 from spgraph.distributed.communicators.communicator import Communicator, fold, split
 from spgraph.distributed.communicators.messages import INLINE, Messages, complete
 from spgraph.errors import BackendUnavailable, CommunicationError
@@ -43,7 +51,8 @@ class MpiCommunicator(Communicator):
     after an error ends the others if they have not left within `timeout` seconds of its end.
 
     Errors: BackendUnavailable without mpi4py or an MPI library; ValueError where shards are not a
-    multiple of the processes, or more than 1,024 for each, or `timeout` is not a positive number.
+    multiple of the processes, or more than 1,024 for each, or `timeout` is not a positive number;
+    DomainMismatch for what is no communicator of one group of processes.
     """
 
     name = "mpi"
@@ -56,17 +65,19 @@ class MpiCommunicator(Communicator):
         shards: int | None = None,
         timeout: float | None = None,
     ) -> None:
-        if timeout is not None and not timeout > 0:
-            raise ValueError(f"MpiCommunicator: timeout: expected seconds > 0, got {timeout}")
+        if timeout is not None:
+            check_timeout("MpiCommunicator", timeout)
         mpi = _mpi()
         comm = mpi.COMM_WORLD if comm is None else comm
+        check_comm("MpiCommunicator", comm)
         self.rank, self.processes = comm.Get_rank(), comm.Get_size()
         num_shards = self.processes if shards is None else shards
-        if num_shards < 1 or num_shards % self.processes:
+        if not is_integer(num_shards) or num_shards < 1 or num_shards % self.processes:
             raise ValueError(
                 f"MpiCommunicator: shards: expected a multiple of the {self.processes} processes, "
-                f"got {shards}"
+                f"got {shards!r}"
             )
+        num_shards = int(num_shards)
         check_most("MpiCommunicator: shards", num_shards, self.processes)
         each = num_shards // self.processes
         local = range(self.rank * each, (self.rank + 1) * each)

@@ -14,11 +14,11 @@ import numpy as np
 from spgraph.containers.storage.arrays import Array, check_device
 from spgraph.containers.storage.device_memory import sent
 from spgraph.distributed.communicators import watchdog
-from spgraph.distributed.communicators.checks import Op, Pieces, Table
+from spgraph.distributed.communicators.checks import Op, Pieces, Table, check_devices, check_timeout
 from spgraph.distributed.communicators.communicator import HEADER, Communicator, fold, split
 from spgraph.distributed.communicators.links import Links
 from spgraph.distributed.communicators.store import TcpStore
-from spgraph.errors import CommunicationError
+from spgraph.errors import CommunicationError, DomainMismatch
 
 NAMES = ("all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast", "all_reduce_host")
 
@@ -64,13 +64,13 @@ class NcclCommunicator(Communicator):
     def for_devices(cls, devices: Sequence[str]) -> NcclCommunicator:
         """A communicator of this process alone, which drives all `devices`.
 
-        Errors: ValueError for a CPU or a GPU named twice; BackendUnavailable without NCCL;
-        CommunicationError when NCCL cannot connect them.
+        Errors: ValueError for a CPU or a GPU named twice; DomainMismatch for what is no list;
+        BackendUnavailable without NCCL; CommunicationError when NCCL cannot connect them.
         """
-        names = [check_device(device) for device in devices]
+        names = check_devices("NcclCommunicator", devices)
         if not names or "cpu" in names or len(set(names)) < len(names):
             raise ValueError(
-                f"NcclCommunicator: devices: expected different GPUs, got {list(devices)}; "
+                f"NcclCommunicator: devices: expected different GPUs, got {names}; "
                 "LocalCommunicator takes several shards on one device"
             )
         return cls(Links.of_devices(names))
@@ -88,8 +88,12 @@ class NcclCommunicator(Communicator):
 
         Errors: those of `for_devices`; CommunicationError also when a process does not come.
         """
-        if timeout is not None and not timeout > 0:
-            raise ValueError(f"NcclCommunicator: timeout: expected seconds > 0, got {timeout}")
+        if timeout is not None:
+            check_timeout("NcclCommunicator", timeout)
+        if not isinstance(store, TcpStore):
+            raise DomainMismatch(
+                f"NcclCommunicator: store: expected a TcpStore, got {type(store).__name__}"
+            )
         name = check_device(device)
         if name == "cpu":
             raise ValueError("NcclCommunicator: device: expected a GPU, got 'cpu'")

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from spgraph.distributed.communicators import frames
+from spgraph.distributed.communicators.checks import check_comm, check_meeting
 from spgraph.distributed.communicators.messages import complete
 from spgraph.errors import CommunicationError
 
@@ -35,7 +36,7 @@ class TcpStore:
     when one ends without `close`, every other process learns it within moments through `lost` and
     `when_lost`. TCP's keepalive finds hosts that no longer answer, within 20 s.
 
-    Errors: ValueError for a rank, an address or a token that is not valid; CommunicationError when
+    Errors: ValueError, DomainMismatch for an argument that is not valid; CommunicationError when
     the others are not there within `timeout` seconds, or refuse the token.
     """
 
@@ -48,18 +49,14 @@ class TcpStore:
         token: str | None = None,
         timeout: float = 20.0,
     ) -> None:
-        host, _, port = address.rpartition(":")
-        if not port.isdigit() or int(port) > 65535:
-            raise ValueError(f"TcpStore: address: expected 'host:port', got {address!r}")
-        if not 0 <= rank < processes:
-            raise ValueError(f"TcpStore: rank: expected 0..{processes - 1}, got {rank}")
+        host, port = check_meeting(address, rank, processes, token, timeout)
         self._secret = (token or os.environ.get("SPGRAPH_TOKEN") or "").encode()
         if not self._secret:
             raise ValueError(
                 "TcpStore: token: expected a secret that all processes share, got none; pass "
                 "token=... or set the environment variable SPGRAPH_TOKEN"
             )
-        self.rank, self.processes, self.timeout = rank, processes, timeout
+        self.rank, self.processes, self.timeout = int(rank), int(processes), timeout
         self.lost: str | None = None  # why the run cannot go on
         self._callbacks: list[Callable[[str], object]] = []
         self._values: dict[bytes, bytes] = {}  # of process 0
@@ -79,7 +76,7 @@ class TcpStore:
         self._answer: tuple[int, bytes | None] = (0, None)
         self._closed = False
         if rank == 0:
-            self._listener = socket.create_server((host, int(port)), backlog=processes)
+            self._listener = socket.create_server((host, port), backlog=processes)
             self.address = f"{host}:{self._listener.getsockname()[1]}"
             self._thread(self._accept)
         else:
@@ -90,6 +87,7 @@ class TcpStore:
     @classmethod
     def over_mpi(cls, comm: Any, *, timeout: float = 20.0) -> TcpStore:
         """A store for the processes of an mpi4py communicator, by which they learn the address."""
+        check_comm("TcpStore.over_mpi", comm)
         rank, processes = comm.Get_rank(), comm.Get_size()
         host = socket.gethostname()
         hosts = _from_all(comm, host.encode(), timeout)

@@ -20,9 +20,19 @@ from hypothesis import strategies
 from processes import MPIEXEC, environment
 
 import spgraph as sg
-from spgraph.distributed.communicators import LocalCommunicator, MpiCommunicator
+from spgraph.distributed.communicators import (
+    LocalCommunicator,
+    MpiCommunicator,
+    NcclCommunicator,
+    TcpStore,
+)
 from spgraph.distributed.communicators.watchdog import in_time
 from spgraph.errors import CommunicationError, DomainMismatch
+
+MATRIX: Any = sg.generators.grid(3, 3)
+Local: Any = LocalCommunicator  # of arguments that types forbid
+Nccl: Any = NcclCommunicator
+Store: Any = TcpStore
 
 # --- one process ----------------------------------------------------------------------------------
 
@@ -54,12 +64,56 @@ def test_all_to_all_of_any_sizes(sizes: list[list[int]], dtype: str) -> None:
 
 
 def test_local_refuses() -> None:
-    with pytest.raises(ValueError, match="at least 1, got 0"):
+    with pytest.raises(ValueError, match="shards: expected an integer >= 1, got 0"):
         LocalCommunicator(0)
     with pytest.raises(ValueError, match="one a shard, 2, got 1"):
         LocalCommunicator(2, ["cpu"])
     with pytest.raises(ValueError, match="expected 'cpu', 'cuda'"):
         LocalCommunicator(1, ["tpu"])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Local("2"), "LocalCommunicator: shards: expected an integer >= 1"),
+        (lambda: Local(2.0), "LocalCommunicator: shards: expected an integer >= 1"),
+        (lambda: Local(True), "LocalCommunicator: shards: expected an integer >= 1"),
+        (lambda: Local(None), "LocalCommunicator: shards: expected an integer >= 1"),
+        (lambda: Local(3, "cpu"), "LocalCommunicator: devices: expected a list of de"),
+        (lambda: Local(2, 2), "LocalCommunicator: devices: expected a list of devi"),
+        (lambda: Local(1, [None]), "device: expected 'cpu', 'cuda' or 'cuda:N', got N"),
+        (lambda: Nccl.for_devices("cuda"), "NcclCommunicator: devices: expected a li"),
+        (lambda: Nccl.for_devices(2), "NcclCommunicator: devices: expected a list"),
+        (lambda: Nccl.for_process("cpu", 5), "store: expected a TcpStore, got int"),
+        (
+            lambda: Nccl.for_process("cuda", None, timeout="1"),
+            "NcclCommunicator: timeout: expected seconds > 0, got '1'",
+        ),
+        (lambda: Store(5, 0, 2, token="a"), "address: expected 'host:port', got 5"),
+        (lambda: Store("host:²", 0, 2, token="a"), "address: expected 'host:port'"),
+        (lambda: Store("h:0", "0", 2, token="a"), "TcpStore: rank: expected an integer, got '0'"),
+        (lambda: Store("h:0", 0, 2.0, token="a"), "TcpStore: processes: expected an integer"),
+        (lambda: Store("h:0", 2, 2, token="a"), r"TcpStore: rank: expected 0..1, got 2"),
+        (lambda: Store("h:0", 0, 2, token=b"a"), "TcpStore: token: expected text, got bytes"),
+        (lambda: Store("h:0", 0, 2, token="a", timeout=None), "TcpStore: timeout: expected sec"),
+        (lambda: Store.over_mpi(4), "TcpStore.over_mpi: comm: expected an intracommunicator"),
+        (lambda: MATRIX.distribute(2, communicator=5), "distribute: communicator: expected a Comm"),
+        (lambda: MATRIX.distribute(2, devices=5), "distribute: devices: expected a list of devi"),
+        (
+            lambda: sg.benchmarking.graph500(4, communicator=MATRIX),
+            "graph500: communicator: expected a Communicator, .*, got Matrix",
+        ),
+    ],
+)
+def test_what_communicators_are_made_of(make: Callable[[], object], words: str) -> None:
+    with pytest.raises((ValueError, DomainMismatch), match=words):
+        make()
+
+
+def test_an_integer_of_any_kind_is_one() -> None:
+    with Local(np.array(2)) as comm:
+        assert type(comm.num_shards) is int and comm.num_shards == 2
+        assert comm.broadcast(np.array([1, 2]), np.array(1))[0].tolist() == [1, 2]
 
 
 def test_known_sizes_must_be_right() -> None:
@@ -184,6 +238,18 @@ def test_mpi_of_one_process() -> None:
     ("code", "words"),
     [
         ("MpiCommunicator(shards=0)", "expected a multiple of the 1 processes, got 0"),
+        ("MpiCommunicator(shards=1.0)", "expected a multiple of the 1 processes, got 1.0"),
+        ("MpiCommunicator(shards='1')", "expected a multiple of the 1 processes, got '1'"),
+        ("MpiCommunicator(timeout='1')", "timeout: expected seconds > 0, got '1'"),
+        (
+            "MpiCommunicator(4)",
+            "comm: expected an intracommunicator of mpi4py, got 4; MpiCommunicator(shards=4) has",
+        ),
+        ("MpiCommunicator('world')", "comm: expected an intracommunicator of mpi4py, got 'world'"),
+        (
+            "from mpi4py import MPI; MpiCommunicator(MPI.COMM_NULL)",
+            "comm: expected an intracommunicator of mpi4py, got <mpi4py.MPI.Comm object",
+        ),
         (
             "say = MpiCommunicator(); say.close(); say.close(); say.broadcast(np.ones(1), 0)",
             "it is closed",
