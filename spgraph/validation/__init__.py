@@ -10,7 +10,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any, NamedTuple
 
-from spgraph.containers import Matrix, Vector, as_matrix
+from spgraph.checks import square
+from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import min_first, min_plus
@@ -46,7 +47,8 @@ def validate_bfs(
     count as none. They are checked where A is, on the CPU, on a GPU or in shards, and moved there
     if need be; of several processes each calls it and gets the same list. Raises DimensionMismatch
     for sizes that differ, IndexOutOfBound for a `source` that is not a vertex, and DomainMismatch
-    for one that is no integer, parents that are none, and what is no Vector.
+    for one that is no integer, parents that are none, and what is no Vector; ValueError for a
+    `max_depth` that is no integer >= 0.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1], symmetric=True)
@@ -59,7 +61,13 @@ def validate_bfs(
 
     Source: Graph500 benchmark specification 2.0, section "Validation"; https://graph500.org.
     """
-    A, level, parent = _checked("validate_bfs", A, source, level=level, parent=parent)
+    A, source, level, parent = _checked("validate_bfs", A, source, level=level, parent=parent)
+    if max_depth is not None:
+        if not is_integer(max_depth) or max_depth < 0:
+            raise ValueError(
+                f"validate_bfs: max_depth: expected an integer >= 0 or None, got {max_depth!r}"
+            )
+        max_depth = int(max_depth)
     found = faults(A, source, level, parent, min_first, max_depth)
     return [Failure(fault.check, int(fault.vertex), _of_levels(fault, A.nrows)) for fault in found]
 
@@ -95,17 +103,21 @@ def validate_sssp(A: Matrix, source: int, distance: Vector, parent: Vector) -> l
 
     Source: Graph500 benchmark specification 2.0, section "Validation"; https://graph500.org.
     """
-    A, distance, parent = _checked("validate_sssp", A, source, distance=distance, parent=parent)
+    A, source, distance, parent = _checked(
+        "validate_sssp", A, source, distance=distance, parent=parent
+    )
     found = faults(A, source, distance, parent, min_plus, None)
     return [Failure(f.check, int(f.vertex), _of_distances(f, A.nrows)) for f in found]
 
 
-def _checked(name: str, A: Any, source: int, **vectors: Vector) -> tuple[Matrix, Vector, Vector]:
-    """A as a Matrix and the vectors on its device; raises where they do not fit."""
-    A = as_matrix(A)
+def _checked(
+    name: str, A: Any, source: int, **vectors: Vector
+) -> tuple[Matrix, int, Vector, Vector]:
+    """A as a Matrix, the source as an int and the vectors on A's device; raises where they do not
+    fit.
+    """
+    A = square(name, A)
     n = A.nrows
-    if A.ncols != n:
-        raise DimensionMismatch(f"{name}: A: expected a square matrix, got {n} x {A.ncols}")
     for what, vector in vectors.items():
         if not isinstance(vector, Vector):
             raise DomainMismatch(
@@ -125,7 +137,7 @@ def _checked(name: str, A: Any, source: int, **vectors: Vector) -> tuple[Matrix,
     if not 0 <= source < n:
         raise IndexOutOfBound(f"{name}: source: expected a vertex from 0 to {n - 1}, got {source}")
     value, parent = (vector.to(A.device) for vector in vectors.values())
-    return A, value, parent
+    return A, int(source), value, parent
 
 
 # --- what to say of a fault -----------------------------------------------------------------------

@@ -146,6 +146,29 @@ def test_bad_input(A: Matrix) -> None:
         validate_bfs(wide, 0, vector([0, 1]), vector([0, 0]))
 
 
+@pytest.mark.parametrize("wrong", ["a", 1.5, -1, True, [3], np.array([3]), np.float64(3), np.inf])
+def test_a_depth_that_is_none(wrong: Any, A: Matrix) -> None:
+    said = r"^validate_bfs: max_depth: expected an integer >= 0 or None, got "
+    with pytest.raises(ValueError, match=said):
+        validate_bfs(A, 0, vector(LEVEL), vector(PARENT), max_depth=wrong)
+
+
+def test_integers_of_any_kind(A: Matrix) -> None:
+    level, parent = vector(LEVEL), vector(PARENT)
+    least = max(LEVEL)
+    for kind in (int, np.int8, np.uint64, np.array):
+        assert validate_bfs(A, kind(0), level, parent, max_depth=kind(least)) == []  # type: ignore[arg-type]
+        found = validate_bfs(A, 0, level, parent, max_depth=kind(least - 1))  # type: ignore[arg-type]
+        assert f"expected at most max_depth, {least - 1}" in found[0].message
+    assert validate_bfs(A, 0, level, parent, max_depth=2**70) == []
+
+
+def test_what_is_no_matrix() -> None:
+    for check in (validate_bfs, validate_sssp):
+        with pytest.raises(DomainMismatch, match=f"^{check.__name__}: A: expected a Matrix"):
+            check(5, 0, vector(LEVEL), vector(PARENT))  # type: ignore[operator]
+
+
 def test_a_parent_that_was_not_reached() -> None:
     """It would lie at the level -1 that stands for none."""
     A = matrix(3, [(2, 1)])

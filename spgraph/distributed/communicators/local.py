@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.containers.storage.arrays import Array, check_extent, device_of, on_device
+from spgraph.containers.storage.arrays import Array, device_of, on_device
+from spgraph.containers.storage.numbers import is_integer
 from spgraph.distributed.communicators.checks import (
     Op,
     Pieces,
@@ -38,7 +39,9 @@ class LocalCommunicator(Communicator):
     name = "local"
 
     def __init__(self, shards: int, devices: Sequence[str] | None = None) -> None:
-        shards = check_extent("LocalCommunicator: shards", shards, 1)
+        if not is_integer(shards) or shards < 1:
+            raise ValueError(f"LocalCommunicator: shards: expected an integer >= 1, got {shards!r}")
+        shards = int(shards)
         check_most("LocalCommunicator: shards", shards)
         if devices is None:
             names = ["cpu"] * shards
