@@ -21,7 +21,7 @@ from spgraph.containers import Matrix
 from spgraph.generators import (
     grid,
     kronecker,
-    kronecker_recipe,
+    kronecker_model,
     random_geometric,
     uniform_random,
 )
@@ -346,7 +346,7 @@ def test_bad_arguments(call: Callable[[], Any], message: str) -> None:
 NO_NUMBERS = ["0.1", None, 0.1j, [0.1], np.array([0.1, 0.1]), np.array(["x"]), np.timedelta64(1)]
 NUMBERS = [
     (kronecker, {"scale": 4}, ("scale", "edge_factor", "a", "b", "c", "d", "noise", "seed")),
-    (kronecker_recipe, {"scale": 4}, ("scale", "edge_factor", "a", "b", "c", "d", "noise", "seed")),
+    (kronecker_model, {"scale": 4}, ("scale", "edge_factor", "a", "b", "c", "d", "noise", "seed")),
     (uniform_random, {"n": 5, "edge_factor": 2}, ("n", "edge_factor", "seed")),
     (grid, {"rows": 3, "columns": 3}, ("rows", "columns", "remove", "seed")),
     (random_geometric, {"n": 5, "radius": 0.5}, ("n", "radius", "seed")),

@@ -430,8 +430,8 @@ def test_read_and_draw_say_what_does_not_fit(tmp_path: Path) -> None:
     def drawing_it(*arguments: Any, **options: Any) -> Any:
         return distributed.from_model(model, *arguments, **options)
 
-    with pytest.raises(DomainMismatch, match="from_recipe: recipe: expected a Recipe, got int"):
-        distributed.from_recipe(4, 2)  # type: ignore[arg-type]
+    with pytest.raises(DomainMismatch, match="from_model: model: expected a GraphModel, got int"):
+        distributed.from_model(4, 2)  # type: ignore[arg-type]
     two = LocalCommunicator(2)
     for name, made in (("read", reading_it), ("from_model", drawing_it)):
         with pytest.raises(ValueError, match="shards: expected an integer >= 1, got 0"):
