@@ -28,6 +28,7 @@ from spgraph.containers.storage.arrays import (
 from spgraph.containers.storage.casting import as_reals, check_wrapped, converted_exactly, storing
 from spgraph.containers.storage.numbers import flags_or_none, is_integer
 from spgraph.containers.storage.selection import distinct, is_first
+from spgraph.containers.storage.sorting import order_of
 from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 from spgraph.semirings import BinaryOp, Function
@@ -38,7 +39,6 @@ T = TypeVar("T")
 Sort = Callable[[Array, Array, Array | None, int, int], tuple[Array, Array, Array | None, int]]
 # entries from which compiling a kernel pays that sorts them faster than NumPy
 MANY = 1 << 17
-FEW = 256  # entries below which NumPy finds their order at once as fast as 16 bits at a time
 
 
 def _where_ids_lie(build: Callable[..., T]) -> Callable[..., T]:
@@ -153,7 +153,7 @@ def _by_keys(
         if is_cuda(keys) or bool((keys[1:] >= keys[:-1]).all()):  # as in most files
             keys.sort()
         else:
-            keys = keys.take(_order(keys))
+            keys = keys.take(order_of(keys))
         keys = distinct(keys)
         stored = stored[:1] if stored.size else xp.zeros(1, stored.dtype)
     else:
@@ -335,7 +335,7 @@ def _group(
     """
     if not keys.size or bool((keys[1:] > keys[:-1]).all()):  # as in most files
         return keys, values, None
-    order = _order(keys)
+    order = order_of(keys)
     keys, values = keys.take(order), values.take(order)
     first = is_first(keys)
     if bool(first.all()):
@@ -347,18 +347,6 @@ def _group(
         where = int(keys[1:][keys[1:] == keys[:-1]][0])
         raise _repeated(name, show(where))
     return keys, _combined(values, starts, dup_op), starts
-
-
-def _order(keys: Array) -> Array:
-    """The positions that sort the keys, none below 0, equal ones in the order given: NumPy's stable
-    sort of 16 bits is a radix sort, several times as fast as its others.
-    """
-    if is_cuda(keys) or keys.size < FEW:
-        return array_module(keys).argsort(keys, kind="stable")
-    order = keys.astype(np.uint16).argsort(kind="stable")
-    for low in range(16, int(keys.max()).bit_length(), 16):
-        order = order.take((keys >> low).astype(np.uint16).take(order).argsort(kind="stable"))
-    return order
 
 
 def _combined(values: Array, starts: Array, dup_op: BinaryOp) -> Array:

@@ -9,6 +9,7 @@ from spgraph.backends.cpu.runtime import jit, pool
 from spgraph.backends.cpu.traversals import traversals
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import INT32_MAX, index_dtype
+from spgraph.containers.storage.sorting import order_of
 
 
 def color_greedily(A: Matrix, power: Vector, word: Vector) -> Vector:
@@ -17,7 +18,8 @@ def color_greedily(A: Matrix, power: Vector, word: Vector) -> Vector:
     """
     n = A.nrows
     order = word._values.argsort()
-    order = order.take((-power._values).take(order).argsort(kind="stable"))
+    powers = power._values.take(order)
+    order = order.take(order_of(powers.max(initial=0) - powers))
     color = np.full(n, -1, index_dtype(n))
     # for each colour the last vertex that has a neighbour of it; no vertex needs more colours
     most = int(np.diff(A._indptr).max(initial=0)) + 1
@@ -43,7 +45,7 @@ def peel(A: Matrix) -> Vector:
     that of one taken before it if that is greater, where always one of the least degree is.
     """
     degree = np.diff(A._indptr).astype(index_dtype(A.ncols), copy=False)
-    order, place = degree.argsort(kind="stable"), np.empty(A.nrows, np.int64)
+    order, place = order_of(degree), np.empty(A.nrows, np.int64)
     place[order] = np.arange(A.nrows)
     # where those of each degree begin in the order
     first = np.append(0, np.bincount(degree).cumsum())
