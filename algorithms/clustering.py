@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 
 from ..containers import MatrixLike, Vector
-from ..operations import assign, ewise_mult, mxm, reduce_rowwise
-from ..semirings import BinaryOp, plus_pair
+from ..operations import assign, ewise_mult, reduce_rowwise, select
+from ..operations.triangles import support
+from ..semirings import BinaryOp, indexunary
 from .triangle_count import undirected
 
 
@@ -28,8 +29,8 @@ def clustering(A: MatrixLike) -> Vector:
     [1.0, 0.667, 0.667, 1.0]
     """
     A = undirected("clustering", A)
-    # C<A> = A plus.pair A: at each edge the third vertices, so that a row counts a triangle twice
-    triangles = reduce_rowwise(mxm(A, A, plus_pair, mask=A.S))
+    # a triangle counts at both of its edges in a row
+    triangles = select(reduce_rowwise(support(A)), indexunary.valuegt, 0)
     coefficient = Vector.filled(0.0, size=A.nrows, device=A.device)
     closed = ewise_mult(triangles, A.row_degrees(), share_of_pairs())
     return assign(coefficient, closed, mask=closed.S)

@@ -6,8 +6,9 @@ from ..containers import Matrix, MatrixLike
 from ..containers.storage.arrays import check_extent
 from ..containers.storage.numbers import is_integer
 from ..errors import DomainMismatch
-from ..operations import mxm, select
-from ..semirings import indexunary, plus_pair
+from ..operations import select
+from ..operations.triangles import support
+from ..semirings import indexunary
 from .triangle_count import undirected
 
 
@@ -45,9 +46,7 @@ def k_truss(A: MatrixLike, k: int) -> Matrix:
     k = check_extent("k_truss: k", k, 3)
     truss = undirected("k_truss", A)
     while True:
-        # C<T> = T plus.pair T: at each edge the third vertices of its triangles
-        support = mxm(truss, truss, plus_pair, mask=truss.S)
-        left = select(support, indexunary.valuege, k - 2)
+        left = select(support(truss), indexunary.valuege, k - 2)
         left.symmetric = True
         if left.nvals == truss.nvals:
             return left

@@ -46,6 +46,7 @@ from spgraph.backends.cpu.structure.kronecker import kronecker
 from spgraph.backends.cpu.structure.orient import orient
 from spgraph.backends.cpu.structure.parse_lines import parse_lines
 from spgraph.backends.cpu.structure.sort_entries import fold_entries, sort_entries
+from spgraph.backends.cpu.structure.support import support
 from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.backends.cpu.structure.triangles import triangles
 from spgraph.backends.cpu.structure.vertex_by_vertex import (

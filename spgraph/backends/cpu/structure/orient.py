@@ -14,11 +14,8 @@ def orient(A: Matrix) -> Matrix:
     """Of each (i, j) and (j, i) of the symmetric pattern A one, and no loops: (i, j) if j is of
     higher degree, or of the same and less than i, or where degrees differ little, if j < i.
     """
-    # float32 takes less time, and only the choice of a way depends on it
-    squares = np.square(np.diff(A._indptr), dtype=np.float32).sum()
-    by_degree = direction.degree_order_pays(float(squares), A.nvals, A.nrows)
-    kernels = jit.module("orient", "")
-    given = (A._indptr, A._indices, by_degree)
+    kernels = jit.module("orient", jit.text_of("leads"))
+    given = (A._indptr, A._indices, by_degree(A))
     sizes = row_sizes(A.nrows, A.nvals)
     parts = divided((A._indptr,), pool.LONG_STEPS)
     launch(kernels.orient_sizes, parts, *given, sizes)
@@ -26,3 +23,10 @@ def orient(A: Matrix) -> Matrix:
     indices = memory.empty(int(indptr[-1]), index_type(A))
     launch(kernels.orient, parts, *given, indptr, indices)
     return Matrix._of(A.nrows, A.ncols, indptr, indices, A._values[:1].copy(), iso=True)
+
+
+def by_degree(A: Matrix) -> bool:
+    """Whether `orient` looks at degrees."""
+    # float32 takes less time, and only the choice of a way depends on it
+    squares = np.square(np.diff(A._indptr), dtype=np.float32).sum()
+    return direction.degree_order_pays(float(squares), A.nvals, A.nrows)

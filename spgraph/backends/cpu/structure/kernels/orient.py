@@ -1,14 +1,5 @@
 # Of each two entries (i, j), (j, i) of a symmetric pattern one: the number in each row, then their
-# columns. No preamble.
-
-
-@inner
-def leads(indptr, by_degree, degree, i, j):
-    """Whether (i, j) is the one of the two, `degree` being that of i."""
-    if not by_degree:
-        return j < i
-    other = np.int64(indptr[j + np.uint64(1)]) - np.int64(indptr[j])
-    return other > degree or (other == degree and j < i)
+# columns. Preamble: the text of leads.py.
 
 
 @kernel
