@@ -49,7 +49,7 @@ RANK = {part: rank for rank, row in enumerate(ROWS) for part in row}
 UPWARDS = {
     *(
         f"containers/methods/{name}.py"
-        for name in ("arithmetic", "construction", "devices", "indexing", "views")
+        for name in ("arithmetic", "construction", "conversions", "devices", "indexing", "views")
     ),
     "containers/annotations.py",
     "containers/sparray/elements.py",
@@ -354,12 +354,14 @@ def test_kernels_mirror_each_other() -> None:
     The CPU alone has what one thread does for one start, which CUDA makes of the loops,
     `color_greedily` and `peel`, which it does round by round, `orient`, `sort_entries` and
     `fold_entries`, which CUDA makes of operations and of CuPy's sort, `support`, there a masked
-    product, `join`, for a product of CUDA counts before it writes, `parse_lines`, for files are
-    read on the host, and `search_marked`, levels for few threads.
+    product, `dense_entries`, which is CuPy's work there, `join`, for a product of CUDA counts
+    before it writes, `parse_lines`, for files are read on the host, and `search_marked`, levels for
+    few threads.
     """
     alone = {"bellman_ford", "breadth_first_order", "color_greedily", "dijkstra", "peel"}
     alone |= {"fold_entries", "join", "orient", "parse_lines", "sort_entries"}
     alone |= {"search_marked", "spanning_forest", "strong_components", "support"}
+    alone |= {"dense_entries"}
     texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))
     assert len(texts) > 5
     for path in texts:

@@ -41,6 +41,7 @@ from spgraph.backends.cpu.products.multiply import (
 )
 from spgraph.backends.cpu.products.products import prepare, pull, push
 from spgraph.backends.cpu.search.search import search
+from spgraph.backends.cpu.structure.dense_entries import dense_entries
 from spgraph.backends.cpu.structure.extract import extract_matrix
 from spgraph.backends.cpu.structure.kronecker import kronecker
 from spgraph.backends.cpu.structure.orient import orient

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from spgraph.containers.vector import Vector
 
 
+# elements from which compiling a kernel pays that finds the entries of an array
+MANY = 1 << 20
+
+
 class VectorConversions(VectorParts):
     """The to_* of a Vector, whose base this is."""
 
@@ -228,11 +232,7 @@ class MatrixConversions(MatrixParts):
                 present = xp.ones(array.shape, bool)
             else:
                 present = differs(array, missing)
-            indptr = xp.zeros(array.shape[0] + 1, index_dtype(array.size))
-            xp.cumsum(present.sum(axis=1), out=indptr[1:])
-            places = xp.flatnonzero(present)
-            columns = (places % max(array.shape[1], 1)).astype(index_dtype(max(array.shape)))
-            values = array.ravel()[places].astype(dtype, copy=False)
+            indptr, columns, values = _present_entries(array, present, dtype)
         return cls._of(array.shape[0], array.shape[1], indptr, columns, values)
 
     def expanded_values(self) -> Array:
@@ -358,3 +358,17 @@ class MatrixConversions(MatrixParts):
         with copying(name, "the Matrix", arrays):
             values = arrays[0] if self.iso else arrays[0].copy()
             return values, self._indices.copy(), self._indptr.copy()
+
+
+def _present_entries(array: Array, present: Array, dtype: np.dtype) -> tuple[Array, Array, Array]:
+    """(indptr, columns, values) of the elements of a 2-D array that are present, row by row."""
+    (rows, width), xp = array.shape, array_module(array)
+    if not is_cuda(array) and array.size >= MANY:
+        from spgraph.steps import backend
+
+        return backend("cpu").dense_entries(array.astype(dtype, copy=False), present)
+    indptr = xp.zeros(rows + 1, index_dtype(array.size))
+    xp.cumsum(present.sum(axis=1), out=indptr[1:])
+    places = xp.flatnonzero(present)
+    columns = (places % max(width, 1)).astype(index_dtype(max(rows, width)))
+    return indptr, columns, array.ravel()[places].astype(dtype, copy=False)

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 from fixtures_device import device  # noqa: F401
 
+from spgraph.backends.cpu.runtime import pool
 from spgraph.containers import Matrix, Vector, as_matrix
+from spgraph.containers.methods import conversions
 from spgraph.containers.storage.arrays import as_array
 from spgraph.errors import DomainMismatch
 
@@ -93,6 +95,33 @@ def test_from_dense_with_other_missing_values() -> None:
     assert Matrix.from_dense(array, missing=np.nan).nvals == 2
     assert Matrix.from_dense(array, missing=None).nvals == 4
     assert Matrix.from_dense(array).nvals == 3
+
+
+@pytest.mark.fused
+@pytest.mark.parametrize("shape", [(3, 50_000), (50_000, 3), (1, 90_001), (90_001, 1), (317, 331)])
+@pytest.mark.parametrize("kind", ["<f8", ">f4", "bool", ">i2", "fortran", "read-only"])
+def test_large_arrays_have_the_entries_of_scipy(
+    kind: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of several threads begin and end inside of rows."""
+    monkeypatch.setattr(conversions, "MANY", 1)
+    monkeypatch.setattr(pool, "threads_for", lambda work, share=0: 2)
+    rng = np.random.default_rng(7)
+    dense = (rng.integers(1, 9, shape) * (rng.random(shape) < 0.3)).astype(
+        np.float64 if "-" in kind or kind == "fortran" else kind
+    )
+    dense[shape[0] // 2 :: 3] = 0
+    dense = np.asfortranarray(dense) if kind == "fortran" else dense
+    dense.flags.writeable = kind != "read-only"
+    expected = sp.csr_array(dense.astype(dense.dtype.newbyteorder("=").name))
+    for missing in (0, None):
+        A = Matrix.from_dense(dense, missing=missing)
+        assert A.nvals == (expected.nnz if missing == 0 else dense.size)
+        assert np.array_equal(A.to_dense(), dense)
+    A = Matrix.from_dense(dense)
+    assert np.array_equal(A.indptr, expected.indptr)
+    assert np.array_equal(A.indices, expected.indices)
+    assert np.array_equal(A.values, dense[dense != 0]) and A.values.dtype.isnative
 
 
 def test_missing_is_one_number_and_compared_exactly() -> None:
