@@ -10,21 +10,13 @@ from spgraph import semirings
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import Device
 from spgraph.containers.methods.display import size_of
-from spgraph.containers.storage.arrays import (
-    Array,
-    as_array,
-    device_of,
-    index_dtype,
-    move,
-    on_device,
-)
+from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.casting import storing
-from spgraph.containers.storage.numbers import flags, is_integer
+from spgraph.containers.storage.numbers import flags
 from spgraph.errors import (
     BackendMismatch,
     DimensionMismatch,
     DomainMismatch,
-    IndexOutOfBound,
     not_square,
 )
 from spgraph.semirings import BinaryOp, Function, Monoid, Semiring
@@ -168,7 +160,7 @@ def output(
                 f"{name}: out: expected a {kind.__name__}, got {type(out).__name__}"
             )
         same_shape(name, "out", out, "the result", shape)
-        same_device(name, **{"the result": _On(device), "out": out})
+        same_device(name, **{"the result": On(device), "out": out})
     if mask is not None:
         if isinstance(mask, Vector | Matrix):
             x = "v" if isinstance(mask, Vector) else "A"
@@ -186,10 +178,10 @@ def output(
                 f"{name}: mask: expected the mask of a {kind.__name__}, got {mask!r}"
             )
         same_shape(name, "mask", mask.parent, "the result", shape)
-        same_device(name, **{"the result": _On(device), "mask": mask.parent})
+        same_device(name, **{"the result": On(device), "mask": mask.parent})
 
 
-class _On:
+class On:
     """A result that does not exist yet: `same_device` needs only its device."""
 
     def __init__(self, device: Device) -> None:
@@ -290,88 +282,6 @@ def storable(name: str, values: np.dtype, target: np.dtype) -> None:
 def direction(name: str, value: object) -> None:
     if value not in ("auto", "push", "pull"):
         raise ValueError(f"{name}: direction: expected 'auto', 'push' or 'pull', got {value!r}")
-
-
-# those of ids within: id + 1 is no number of int8, and uint64 beside int64 becomes float64
-_ID_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
-
-
-def index_array(name: str, indices: object, size: int, device: Device, argument: str) -> Array:
-    """`indices` (a slice, a 1-D array of integers, or a full Vector of them) as an array on
-    `device`, of int32 or int64, all checked to be in [0, size). For distributed containers the
-    array is on the CPU, and a distributed Vector remains one.
-    """
-    if isinstance(indices, Vector):
-        return _index_vector(name, indices, size, device, argument)
-    device = device if isinstance(device, str) else "cpu"
-    if isinstance(indices, slice):
-        start, stop, step = indices.indices(size)
-        with on_device(device) as xp:
-            return xp.arange(start, stop, step)
-    array: Array = as_array(f"{name}: {argument}", indices)
-    if array.ndim == 0:
-        raise DomainMismatch(
-            f"{name}: {argument}: expected integers (one, an array or a list of them, a slice), "
-            f"got {indices!r}"
-        )
-    if array.ndim != 1:
-        raise DomainMismatch(
-            f"{name}: {argument}: expected a slice or 1 dimension, got {array.ndim} dimensions"
-        )
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        if array.dtype != object or not all(map(is_integer, array)):
-            raise DomainMismatch(f"{name}: {argument}: expected integers, got {array.dtype}")
-        largest = max(array, key=abs)
-        if not -(2**63) <= largest < 2**63:
-            raise IndexOutOfBound(
-                f"{name}: {argument}: expected 0 <= index < {size}, got {largest}"
-            )
-        array = array.astype(np.int64)
-    if device_of(array) != device and device == "cpu":
-        raise BackendMismatch(
-            f"{name}: {argument} are on {device_of(array)}, the operand on {device}"
-        )
-    if device_of(array) != "cpu":
-        array = move(array, device)
-    if array.size:  # numbers of the host are looked at there, which costs a device nothing
-        low, high = int(array.min()), int(array.max())
-        if low < 0 or high >= size:
-            raise IndexOutOfBound(
-                f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"
-            )
-    return move(array if array.dtype in _ID_TYPES else array.astype(np.int64), device)
-
-
-def _index_vector(
-    name: str, ids: Vector, size: int, device: Device, argument: str
-) -> Array | Vector:
-    if ids.nvals != ids.size:
-        raise DomainMismatch(
-            f"{name}: {argument}: expected a full Vector, got {ids.nvals} entries in {ids.size} "
-            "positions"
-        )
-    if isinstance(ids.device, str):
-        return index_array(name, ids.to_bitmap()._values, size, device, argument)
-    if ids.dtype.kind not in "iu":
-        raise DomainMismatch(f"{name}: {argument}: expected integers, got {ids.dtype}")
-    same_device(name, **{"the operand": _On(device), argument: ids})
-    low, high = ids._value_range()
-    if ids.size and not 0 <= low <= high < size:
-        raise IndexOutOfBound(
-            f"{name}: {argument}: expected 0 <= index < {size}, got {low if low < 0 else high}"
-        )
-    return ids if ids.dtype in _ID_TYPES else ids.astype(np.int64)
-
-
-def position(name: str, argument: str, index: Any, size: int) -> int:
-    """A single index as an int >= 0; a negative one counts from the end."""
-    if not -size <= index < size:
-        raise IndexOutOfBound(
-            f"{name}: {argument}: expected {-size} <= index < {size}, got {index}"
-        )
-    return int(index) % size
 
 
 def row_pointers(

@@ -18,6 +18,7 @@ from spgraph.containers.storage.arrays import (
 )
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DomainMismatch
+from spgraph.operations.indices import index_array, one_index
 from spgraph.operations.matrix_assignment import assign_matrix
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
 from spgraph.semirings import Function, binary
@@ -95,9 +96,9 @@ def assign(
         return w
     ids = None
     if is_integer(indices):
-        indices = [checks.position("assign", "indices", indices, w.size)]
+        indices = [one_index("assign", "indices", indices, w.size)]
     if indices is not None:
-        ids = checks.index_array("assign", indices, w.size, w.device, "indices")
+        ids = index_array("assign", indices, w.size, w.device, "indices")
     given: Any = value
     if isinstance(value, Vector):
         _check_value(w, value, ids)
@@ -129,7 +130,7 @@ def _put(w: Vector, index: Any, value: Any) -> bool:
     on_gpu = w.device != "cpu"
     if is_distributed(w) if on_gpu else w._indices is not None:
         return False
-    position = checks.position("assign", "indices", index, w.size)
+    position = one_index("assign", "indices", index, w.size)
     number = scalars.stored("assign", "value", value, w.dtype)
     if on_gpu:  # as the one entry that it is, not as an array of indices
         t = Vector.unit(position, number, size=w.size, dtype=number.dtype, device=w.device)

@@ -13,6 +13,7 @@ from spgraph.containers.storage.arrays import Array, array_module, index_dtype, 
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.containers.storage.selection import compress
 from spgraph.errors import DomainMismatch
+from spgraph.operations.indices import index_array, one_index
 from spgraph.steps import backend, finish, is_distributed
 
 
@@ -100,7 +101,7 @@ def _of_vector(u: Vector, indices: object, argument: str) -> Vector:
         return u.dup()
     if isinstance(indices, slice) and not is_distributed(u):
         return _sliced(u, indices, len(range(*indices.indices(u.size))))
-    ids = checks.index_array("extract", indices, u.size, u.device, argument)
+    ids = index_array("extract", indices, u.size, u.device, argument)
     return backend(u.device).extract(u, ids)
 
 
@@ -110,10 +111,10 @@ def _of_matrix(A: Matrix, rows: object, columns: object) -> Matrix | Vector:
             raise DomainMismatch(
                 "extract: indices, columns: expected at most one integer; A[i, j] reads one entry"
             )
-        i = checks.position("extract", "indices", rows, A.nrows)
+        i = one_index("extract", "indices", rows, A.nrows)
         return _of_vector(_row(A, i), columns, "columns")
     if is_integer(columns):
-        j = checks.position("extract", "columns", columns, A.ncols)
+        j = one_index("extract", "columns", columns, A.ncols)
         if is_distributed(A):
             return _of_vector(backend(A.device).extract_column(A, j), rows, "indices")
         if A.has_transpose:
@@ -129,7 +130,7 @@ def _ids(A: Matrix, indices: object, axis: int) -> Array | None:
     if isinstance(indices, Vector) and is_distributed(indices):
         indices = indices.to_numpy()
     argument = ("indices", "columns")[axis]
-    return checks.index_array("extract", indices, A.shape[axis], A.device, argument)
+    return index_array("extract", indices, A.shape[axis], A.device, argument)
 
 
 def _row(A: Matrix, i: int) -> Vector:

@@ -13,6 +13,7 @@ from spgraph.containers.annotations import BinaryLike
 from spgraph.containers.storage.arrays import INT64_MAX, Array, array_module, index_dtype
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.errors import DimensionMismatch
+from spgraph.operations.indices import index_array, one_index
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
 from spgraph.semirings import Function, binary, indexunary
 from spgraph.steps import backend, fitted, is_distributed, write
@@ -82,11 +83,11 @@ def _ids(w: Matrix, indices: object, axis: int) -> tuple[Array | None, bool]:
     """(checked rows or columns, None for all; whether they make a dimension of the value)."""
     argument = ("indices", "columns")[axis]
     if is_integer(indices):
-        one = checks.position("assign", argument, indices, w.shape[axis])
-        return checks.index_array("assign", [one], w.shape[axis], w.device, argument), False
+        one = one_index("assign", argument, indices, w.shape[axis])
+        return index_array("assign", [one], w.shape[axis], w.device, argument), False
     if indices is None or (isinstance(indices, slice) and indices == slice(None)):
         return None, True
-    return checks.index_array("assign", indices, w.shape[axis], w.device, argument), True
+    return index_array("assign", indices, w.shape[axis], w.device, argument), True
 
 
 def _region(
