@@ -11,8 +11,8 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array
 
-# what a shard counts: the words before its level ranges, the
-# one among them that is the number of levels, and the words of a LevelRange
+# what a shard counts: the words before its level ranges, which of them is the number of levels, and
+# the words of a LevelRange
 HEAD, LEVELS_AT, RANGE_WORDS = 8, 2, 3
 # costs, in edges of a pull: of an edge of a push, which is a test and an atomic more; of a vertex
 # whose sums of all devices are added up; of a synchronisation of all devices, where they write into

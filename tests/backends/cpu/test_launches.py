@@ -1,9 +1,12 @@
-"""How many threads a call wakes."""
+"""How many threads a call wakes, and what kernels are given."""
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 import spgraph as sg
 from spgraph.backends.cpu.entrywise.rows import FEW, shares
 from spgraph.backends.cpu.runtime import pool
+from spgraph.backends.cpu.search.search import Arguments, search
 
 
 @pytest.fixture
@@ -98,3 +102,10 @@ def test_shares_are_of_equal_work(count: int) -> None:
     for given, bounds in ((pointers, expected), ((pointers[0][:1],), (count + 1) * [0])):
         found = shares(count, given)
         assert found.tolist() == bounds and found.dtype == np.int64
+
+
+def test_arguments_of_the_search_have_the_names_and_the_order_of_its_kernel() -> None:
+    text = Path(inspect.getfile(search)).parent.joinpath("kernels", "search.py").read_text("utf-8")
+    functions = {node.name: node for node in ast.parse(text).body if hasattr(node, "args")}
+    names = [argument.arg for argument in functions["search"].args.args]
+    assert names == ["thread", "threads", "sync", *Arguments._fields, "trace"]

@@ -64,6 +64,34 @@ class Workspace(NamedTuple):
     state: np.ndarray
 
 
+class Arguments(NamedTuple):
+    """What kernels/search.py is given beside the rows of a trace, in its order."""
+
+    # the graph, and its transpose, for pull
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    t_indptr: np.ndarray
+    t_indices: np.ndarray
+    t_values: np.ndarray
+    nonempty: np.ndarray  # bits of the rows of the transpose with entries
+    symmetric: bool
+    findable: int  # how many of these rows there are
+    # what is found, and from where
+    level: np.ndarray
+    value: np.ndarray
+    visited: np.ndarray
+    sources: np.ndarray
+    source_values: np.ndarray
+    # a Workspace
+    bitmaps: np.ndarray
+    queues: np.ndarray
+    stages: np.ndarray
+    state: np.ndarray
+    direction: int
+    max_depth: int
+
+
 _unused: memory.Unused[Workspace] = []
 
 
@@ -99,7 +127,8 @@ def search(
     work = memory.take(_unused, fits) or _workspace(*fits)
     state, rows = work.state, NO_ROWS
     way = DIRECTIONS["push" if T is None else direction]
-    given = (*graph, level, value, visited, start._indices, values, *work, way, max_depth)
+    into = level, value, visited
+    given = Arguments._make((*graph, *into, start._indices, values, *work, way, max_depth))
     kept = A._derived["search"]
     _run(meant, threads, given, rows, kept)
     if trace:  # the first run counts the levels, the second records them
@@ -118,12 +147,12 @@ def search(
 def _run(
     meant: tuple[Any, ...],
     threads: int,
-    given: tuple[Any, ...],
+    given: Arguments,
     rows: np.ndarray,
     kept: dict[Any, Any],
 ) -> None:
     """One thread, and all of them from the first level on that is worth sharing."""
-    state, used = given[-3], 1
+    state, used = given.state, 1
     kernel = _kernels("search", *meant).search
     state[BEGUN] = state[UNMARKED] = 0
     while True:
@@ -134,8 +163,7 @@ def _run(
         used = threads
         if state[MORE] == MARK:
             state[LEAVE], used = threads > 1, 1
-            bitmaps = given[-6]
-            bitmaps.fill(0)  # as whoever goes on with the search expects them
+            given.bitmaps.fill(0)  # as whoever goes on with the search expects them
             marked = _kernels("search_marked", *meant).search_marked
             if marked.overloads or "long" in kept or state[OPEN_EDGES] >= WORTH_COMPILING:
                 _run_marked(marked, threads, given, rows, meant[-1])
@@ -143,13 +171,11 @@ def _run(
                 kept["long"], state[UNMARKED] = True, 1
 
 
-def _run_marked(
-    kernel: Any, threads: int, given: tuple[Any, ...], rows: np.ndarray, trace: bool
-) -> None:
+def _run_marked(kernel: Any, threads: int, given: Arguments, rows: np.ndarray, trace: bool) -> None:
     """Levels of a long search. It is a kernel of its own, because most searches need not wait for
     its compilation: one that is the first of its matrix does without.
     """
-    indptr, indices, *_, symmetric, _, level, value, visited, _, _, _, queues, _, state = given[:-2]
+    visited, queues, state = given.visited, given.queues, given.state
     # numbers of a trace are exact
     several = threads > 1 and not trace and max(state[COUNT], state[EDGES]) < ALONE
     threads = threads if several else 1
@@ -159,11 +185,13 @@ def _run_marked(
         each = np.empty((2, threads, ALONE + 1), queues.dtype)
     team = np.zeros(OF_THREAD + threads * WORDS_OF_THREAD, INT64)
     team[TEAM_LEAVE] = several
-    found = (indptr, indices, symmetric, level, value, visited, queues, each, marks, state, team)
-    pool.launch(kernel, 1, *found, *given[-2:], rows)
+    read = (given.indptr, given.indices, given.symmetric)
+    written = (given.level, given.value, visited, queues, each, marks, state, team)
+    arguments = (*read, *written, given.direction, given.max_depth, rows)
+    pool.launch(kernel, 1, *arguments)
     while team[PLANNED]:
         team[HERE] = team[GONE] = team[FINISHED] = 0
-        pool.launch(kernel, threads, *found, *given[-2:], rows)
+        pool.launch(kernel, threads, *arguments)
 
 
 def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
