@@ -8,8 +8,6 @@ semirings are attributes of this module, named monoid_operator:
 True
 """
 
-import warnings
-
 from .functions import TYPES, Function, cuda_literal, python_literal
 from .monoids import Monoid, TypedMonoid, monoid
 from .operators import BinaryOp, IndexUnaryOp, UnaryOp, binary, indexunary, unary
@@ -35,13 +33,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Semiring:
-    if name == "select":  # until 0.2; its name is that of the operation
-        warnings.warn(
-            "spgraph.semirings.select is now named spgraph.semirings.indexunary",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return indexunary  # type: ignore[return-value]
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return by_name(name)

@@ -26,13 +26,8 @@ def test_the_loops_are_functions_of_their_package(name: str) -> None:
 def test_select_is_the_operation() -> None:
     assert sg.select is operations.select and inspect.isfunction(sg.select)
     assert "select" not in dir(semirings) and "indexunary" in dir(semirings)
-    with pytest.warns(DeprecationWarning, match=r"select is now named .*indexunary") as warned:
-        old = semirings.select
-    assert old is semirings.indexunary
-    assert [warning.filename for warning in warned] == [__file__]
-    with pytest.warns(DeprecationWarning, match="indexunary"):
-        from spgraph.semirings import select
-    assert select is semirings.indexunary
+    with pytest.raises(AttributeError, match="select"):
+        semirings.select  # noqa: B018
 
 
 MODULES = """agg algorithms benchmarking csgraph datasets distributed errors generators iterations
