@@ -335,7 +335,7 @@ def _state(seed: int, purpose: int) -> int:
 
 def _generated(model: GraphModel, device: str) -> Matrix:
     """The Matrix of the graph of a model."""
-    kind, parameters, n, count, state, _, symmetric, self_loops = model
+    n, count, symmetric = model.vertices, model.edges, model.symmetric
     size, device = 2 * count if symmetric else count, check_device(device)
     if device == "cpu":
         memory.require(
@@ -344,7 +344,7 @@ def _generated(model: GraphModel, device: str) -> Matrix:
     with on_device(device) as xp:
         labels = vertex_labels(model, xp)
         keys = xp.empty(size, np.int64)
-        generate_edges(keys[:count], kind, parameters, state, labels, self_loops)
+        generate_edges(keys[:count], model, labels)
         del labels
         return _from_keys(keys, n, symmetric)
 

@@ -91,38 +91,28 @@ def vertex_labels(model: GraphModel, xp: ModuleType) -> Array | None:
     return xp.argsort(random).astype(np.int32)
 
 
-def generate_edges(
-    keys: Array,
-    kind: str,
-    parameters: tuple[int, ...],
-    state: int,
-    labels: Array | None,
-    self_loops: bool,
-    start: int = 0,
-) -> None:
-    """Writes edge start + e as row << 32 | column into keys[e], on the device of `keys`.
-
-    `kind` and `parameters` are those of a GraphModel, `labels` its `vertex_labels`; self-loops
-    become LOOP unless `self_loops`.
+def generate_edges(keys: Array, model: GraphModel, labels: Array | None, start: int = 0) -> None:
+    """Writes edge start + e of `model` as row << 32 | column into keys[e], on the device of `keys`,
+    where its `vertex_labels` are, too; self-loops become LOOP where the model has none.
     """
     if is_cuda(keys):
-        _generate_cuda(keys, kind, parameters, state, labels, self_loops, start)
+        _generate_cuda(keys, model, labels, start)
         return
     functions: dict[str, Callable[..., Array]] = {
         "rmat": _rmat_edges,
         "noisy": _noisy_edges,
         "uniform": _uniform_edges,
     }
-    edges = functions[kind]
+    edges = functions[model.kind]
 
     def chunk(first: int) -> None:
         last = min(first + CHUNK, keys.size)
         e = np.arange(start + first, start + last, dtype=np.uint64)
-        key = edges(state, e, *parameters)
+        key = edges(model.state, e, *model.parameters)
         u, v = key >> 32, key & 0xFFFFFFFF
         if labels is not None:
             key = labels[u].astype(np.int64, copy=False) << 32 | labels[v]
-        if not self_loops:
+        if not model.self_loops:
             key[u == v] = LOOP
         keys[first : first + CHUNK] = key
 
@@ -248,16 +238,8 @@ CUDA_PARAMETERS = {
 }
 
 
-def _generate_cuda(
-    keys: Array,
-    kind: str,
-    parameters: tuple[int, ...],
-    state: int,
-    labels: Array | None,
-    self_loops: bool,
-    start: int,
-) -> None:
-    cupy = import_cupy()
+def _generate_cuda(keys: Array, model: GraphModel, labels: Array | None, start: int) -> None:
+    cupy, kind = import_cupy(), model.kind
     arguments = CUDA_PARAMETERS[kind]
     kernel = cupy.ElementwiseKernel(
         "uint64 state, uint64 start, bool relabel, bool self_loops, raw int32 labels, "
@@ -272,7 +254,7 @@ def _generate_cuda(
         f"spgraph_{kind}_edges",
         preamble=CUDA_TEXT,
     )
-    values = [np.dtype(t).type(p) for (t, _), p in zip(arguments, parameters, strict=True)]
+    values = [np.dtype(t).type(p) for (t, _), p in zip(arguments, model.parameters, strict=True)]
     table = cupy.empty(1, np.int32) if labels is None else labels
-    relabel = labels is not None
-    kernel(np.uint64(state), np.uint64(start), relabel, self_loops, table, *values, keys)
+    flags = labels is not None, model.self_loops
+    kernel(np.uint64(model.state), np.uint64(start), *flags, table, *values, keys)

@@ -57,7 +57,8 @@ def drawn(kind: str, parameters: tuple[int, ...], count: int, seed: int = 1) -> 
     """(rows, columns) of the edges as drawn: no labels, loops kept."""
     keys = np.empty(count, np.int64)
     state = random_edges.state_of(seed, generators.EDGES)
-    random_edges.generate_edges(keys, kind, parameters, state, None, True)
+    model = random_edges.GraphModel(kind, parameters, 0, count, state, None, False, True)
+    random_edges.generate_edges(keys, model, None)
     return np.array([keys >> 32, keys & 0xFFFFFFFF])
 
 

@@ -67,8 +67,7 @@ def generate_tuples(scale: int, edgefactor: int, seed: int, communicator: Commun
         p = communicator.local[k]
         first, last = model.edges * p // shards, model.edges * (p + 1) // shards
         keys = xp.empty(last - first, np.int64)
-        edges = model.kind, model.parameters, model.state, vertex_labels(model, xp)
-        generate_edges(keys, *edges, True, first)
+        generate_edges(keys, model, vertex_labels(model, xp), first)
         weights = xp.empty(last - first, np.float32)
         for part in _steps(keys):
             ids = xp.arange(first + part.start, first + part.stop, dtype=np.uint64)

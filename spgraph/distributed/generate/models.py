@@ -58,14 +58,13 @@ def generate_shards(
 
 def _pieces(model: GraphModel, shards: int, step: int) -> Pieces:
     """The edges that each shard generates, mirrored if the graph is symmetric."""
-    kind, parameters, _, edges, state, *_ = model
-    labels = vertex_labels(model, np)
+    edges, labels = model.edges, vertex_labels(model, np)
 
     def generated(p: int) -> Iterator[Piece]:
         last = edges * (p + 1) // shards
         for start in range(edges * p // shards, last, step):
             keys = np.empty(min(step, last - start), np.int64)
-            generate_edges(keys, kind, parameters, state, labels, model.self_loops, start)
+            generate_edges(keys, model, labels, start)
             yield Piece(keys[keys != LOOP].view(np.uint64))
 
     return mirrored(generated) if model.symmetric else generated
