@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse
 
 import tests.operations.test_elements as elements
+import tests.operations.test_hypersparse as hypersparse
 import tests.operations.test_products as products
 from spgraph import semirings
 from spgraph.backends import cpu, cuda
@@ -53,6 +54,11 @@ def test_elements(case: dict[str, Any]) -> None:
         for key in elements.FOUR
     )
     elements.check(case, "cpu", *vectors, peer=False)
+
+
+def test_hypersparse_vectors() -> None:
+    hypersparse.test_masked_writes(0, "cpu")
+    hypersparse.test_ways_to_write_a_mask("cpu")
 
 
 # --- products: rows of every length ---------------------------------------------------------------

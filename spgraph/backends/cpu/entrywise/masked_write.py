@@ -12,6 +12,7 @@ from spgraph.backends.cpu.entrywise import vectors
 from spgraph.backends.cpu.entrywise.masks import mask_words, true_indices
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.hypersparse import are_hypersparse, write_renumbered
 from spgraph.containers.storage.arrays import words
 from spgraph.semirings import Function
 
@@ -25,6 +26,9 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
 
     t shares no array with out; its arrays may be reused.
     """
+    if mask is not None and are_hypersparse(out.size, out, t, mask.parent):
+        write_renumbered(write, out, t, mask, accum, replace)
+        return
     bits, invert = mask_words(mask)
 
     def allowed(v: Vector, mask: Mask) -> Vector:

@@ -7,9 +7,11 @@ from types import ModuleType
 
 import numpy as np
 
+from spgraph.backends.cpu.entrywise.masked_write import write
 from spgraph.backends.cpu.entrywise.masks import mask_words
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Mask, Matrix, Vector
+from spgraph.containers.hypersparse import RATIO, are_hypersparse
 from spgraph.containers.storage.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
 
@@ -54,10 +56,14 @@ def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip:
     """t[j] = sum over k of u[k] * A[k, j] (flip: A[k, j] * u[k]) for the j that the mask allows."""
     u = u.to_sparse()
     assert u._indices is not None
+    edges = int((A._indptr[1:][u._indices] - A._indptr[u._indices]).sum(dtype=np.int64))
+    if mask is not None and edges * RATIO < A.ncols and are_hypersparse(A.ncols, mask.parent):
+        t, allowed = push(A, u, semiring, None, flip), Vector.empty(A.ncols, semiring.dtype)
+        write(allowed, t, mask, None, True)
+        return allowed
     text = preamble.semiring(semiring, ISO=A.iso, FLIP=flip, MASKED=mask is not None)
     kernels = jit.module("push", text)
     given = (A._indptr, A._indices, A._values, u._indices, u._values, *mask_words(mask))
-    edges = int((A._indptr[1:][u._indices] - A._indptr[u._indices]).sum(dtype=np.int64))
     if edges * FEW < A.ncols and edges < 2**30:
         table = np.full(1 << max(4, (2 * edges).bit_length()), -1, np.int32)
         keys, z = np.empty(edges, index_dtype(A.ncols)), np.empty(edges, semiring.dtype)

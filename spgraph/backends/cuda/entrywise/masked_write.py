@@ -16,6 +16,7 @@ from spgraph.backends.cuda.entrywise.masks import (
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
+from spgraph.containers.hypersparse import are_hypersparse, write_renumbered
 from spgraph.containers.storage.arrays import array_module, words
 from spgraph.process import interrupts
 from spgraph.semirings import Function
@@ -30,6 +31,9 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     if mask is None and accum is None:
         values = t._values if t.dtype == out.dtype else t._values.astype(out.dtype)
         out._become(Vector._of(t.size, values, indices=t._indices, bits=t._bits, nvals=t._nvals))
+        return
+    if mask is not None and are_hypersparse(out.size, out, t, mask.parent):
+        write_renumbered(write, out, t, mask, accum, replace)
         return
     bits, invert = mask_words(mask)
     replace = replace and mask is not None
