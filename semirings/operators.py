@@ -206,7 +206,8 @@ class _Operator:
         over `range`, assignments, and calls of `min`, `max`, `abs`, `int`, `float`, `bool` and
         scalar functions of `math` and `np`. Numbers from outside the function are captured by value
         when `define` is called. It computes as Numba does: integers widen to 64 bits (and must not
-        overflow; shift by less than 64), `/` gives a float, division by zero gives inf, nan or 0.
+        overflow; shift by less than 64; `-x` and `~x` are of x's own type first, as NumPy's), `/`
+        gives a float, division by zero gives inf, nan or 0.
 
         A UnaryOp's function takes (x), a BinaryOp's (x, y), an IndexUnaryOp's (x, i, j, y), where
         x is the value at row i and column j, and y the thunk. DomainMismatch, with the construct

@@ -113,6 +113,24 @@ def test_unary_and_index_unary() -> None:
         assert values["halved"].tolist() == [-1.5, 0.0, 63.5]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64"])
+def test_signs_are_changed_in_the_own_type(dtype: str) -> None:
+    """As NumPy does, in both languages; only then integers widen."""
+    info = np.iinfo(dtype)
+    x = np.array([info.min, info.max, 0, 1, 5], dtype)
+    named: dict[str, tuple[Any, np.ndarray]] = {
+        "negative": (lambda x: -x, np.negative(x)),
+        "inverted": (lambda x: ~x, np.invert(x)),
+        "negative_and_more": (lambda x: -x * 1, np.negative(x)),
+    }
+    operators = {name: UnaryOp.define(f, name).resolve(dtype) for name, (f, _) in named.items()}
+    cases = [sc.Case(name, op, (x,)) for name, op in operators.items()]
+    for values in (sc.numba_values(cases), sc.host_values(cases)):
+        for name, (_, expected) in named.items():
+            assert values[name].dtype.itemsize == 8
+            assert values[name].astype(np.int64).tolist() == expected.astype(np.int64).tolist()
+
+
 def test_types_are_inferred() -> None:
     op = BinaryOp.define(lambda x, y: x * y + 1)
     types = {
