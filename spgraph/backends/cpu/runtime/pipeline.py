@@ -17,12 +17,10 @@ from collections.abc import Iterator
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
-from llvmlite import binding
 from numba import _dynfunc
 from numba.core import imputils, rewrites
 from numba.core.analysis import dead_branch_prune, rewrite_semantic_constants
 from numba.core.bytecode import ByteCode
-from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, Flags
 from numba.core.errors import NumbaError
 from numba.core.extending import _Intrinsic
@@ -45,7 +43,7 @@ from numba.core.typed_passes import (
 from numba.core.typing import signature
 from numba.core.untyped_passes import FixupArgs
 
-from spgraph.backends.cpu.runtime import teams
+from spgraph.backends.cpu.runtime import libraries
 from spgraph.backends.cpu.runtime.lowering import CHOICES, KernelLowering, types
 
 # that of all flags: Numba computes it from the names of the options
@@ -96,7 +94,7 @@ class KernelCompiler(CompilerBase):
     def lower(self) -> None:
         """Machine code of the function and of all that it calls."""
         state = self.state
-        state.library = _library(_KernelLibrary, state)
+        state.library = libraries.library(libraries.KernelLibrary, state)
         _lowering(state).run_pass(state)
 
 
@@ -106,7 +104,7 @@ class InnerCompiler(KernelCompiler):
     def lower(self) -> None:
         """Intermediate code; the entry point, which nobody calls, identifies the function."""
         state = self.state
-        library = state.library = _library(_InnerLibrary, state)
+        library = state.library = libraries.library(libraries.InnerLibrary, state)
         state.flags.no_compile = True
         _lowering(state).run_pass(state)
         library.finalize()
@@ -338,58 +336,3 @@ def _size_of(kind: Any) -> int:
     """Bytes of a value of a type of LLVM's, which is asked by a module of its own each time."""
     target = cpu_target.target_context
     return int(type(target).get_abi_sizeof(target, kind))
-
-
-# --- libraries: what LLVM has of a function -------------------------------------------------------
-
-
-def _library(kind: type[CPUCodeLibrary], state: Any) -> CPUCodeLibrary:
-    library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
-    library.enable_object_caching()
-    return library
-
-
-class Library(JITCodeLibrary):
-    """A function that is optimised by itself first: as a part of a kernel it is not always as fast
-    without that.
-    """
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        """By one manager: making one takes as long as its passes over a small function."""
-        ll_module.data_layout = self._codegen._data_layout
-        manager, builder = self._codegen._function_pass_manager()
-        for function in ll_module.functions:
-            if not function.is_declaration:
-                manager.run(function, builder)
-
-
-class _InnerLibrary(Library):
-    """Intermediate code, to be linked into that of kernels."""
-
-    def finalize(self) -> None:
-        """Let callers remove it once they have inlined it."""
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage == binding.Linkage.external:
-                function.linkage = "linkonce_odr"
-        self._shared_module = self._final_module
-        self._finalized = True
-
-
-class _KernelLibrary(Library):
-    """A kernel with all that it calls."""
-
-    def _optimize_final_module(self) -> None:
-        """With what all its parts had of the functions in `teams.py` as one of the kernel's own."""
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.name.startswith(teams.PREFIX):
-                function.linkage = "internal"
-        super()._optimize_final_module()
-
-    def finalize(self) -> None:
-        """Machine code, of the functions that called ones call as well."""
-        for library in self._linking_libraries:  # which grows
-            if isinstance(library, _InnerLibrary):
-                for called in library._linking_libraries:
-                    if called not in self._linking_libraries:
-                        self._linking_libraries.append(called)
-        super().finalize()

@@ -24,7 +24,7 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from spgraph.backends.cpu.device import atomics
-from spgraph.backends.cpu.runtime import cache, instructions, jit, pipeline, teams
+from spgraph.backends.cpu.runtime import cache, instructions, jit, libraries, teams
 from spgraph.process import cache_folder
 from spgraph.process.activity import preparing
 
@@ -59,7 +59,7 @@ def _symbol(stem: str, name: str) -> str:
 def _library(stem: str) -> JITCodeLibrary:
     """The machine code of a text, from the disk or compiled."""
     text, codegen = jit.text_of(stem), cpu_target.target_context.codegen()
-    needed = [__file__, *(part.__file__ for part in (atomics, instructions, pipeline, teams))]
+    needed = [__file__, *(part.__file__ for part in (atomics, instructions, libraries, teams))]
     sources = [pathlib.Path(str(file)).read_text("utf-8") for file in needed]
     whole = (text, *sources, llvmlite.__version__, *map(str, codegen.magic_tuple()))
     identity = hashlib.sha256("\0".join(whole).encode()).hexdigest()[:32]
@@ -106,7 +106,7 @@ def _unknown(node: ast.AST) -> SyntaxError:
     return SyntaxError(f"a text of words has none of: {ast.unparse(node)}")
 
 
-class _Separate(pipeline.Library):
+class _Separate(libraries.Library):
     """Functions of which each is optimised by itself: nothing is gained by one inside another."""
 
     def _optimize_final_module(self) -> None:
