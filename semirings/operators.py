@@ -141,6 +141,10 @@ _BINARY = (
     Row("firstj", "buif", OWN, POSITION, "jx"),
     Row("secondi", "buif", OWN, POSITION, "iy"),
     Row("secondj", "buif", OWN, POSITION, "jy"),
+    Row("firsti1", "buif", OWN, POSITION, "ix + 1"),
+    Row("firstj1", "buif", OWN, POSITION, "jx + 1"),
+    Row("secondi1", "buif", OWN, POSITION, "iy + 1"),
+    Row("secondj1", "buif", OWN, POSITION, "jy + 1"),
 )
 
 _INDEXUNARY = (
@@ -308,7 +312,8 @@ class BinaryOp(_Operator):
         and column of each.
 
         `index` is the result type of the positional operators: firsti returns ix, firstj jx,
-        secondi iy, secondj jy. DomainMismatch if the operator is not defined for the types.
+        secondi iy, secondj jy, and firsti1, ... one more. DomainMismatch if the operator is not
+        defined for the types.
         """
         types = (scalar_type(x, self), scalar_type(y, self))
         return _typed(self, types, _index_type(index, self))
@@ -384,13 +389,8 @@ def _operators(kind: type[Op], table: tuple[Row, ...], **also: str) -> dict[str,
 
 
 _POSITIONS = {name: f"positions are indexunary.{name}" for name in ("positioni", "positionj")}
-_INSTEAD = {
-    "add": "use plus",
-    "sub": "use minus",
-    "mul": "use times",
-    "power": "use pow",
-    "remainder": "use mod (Python's %) or fmod (C's)",
-}
+_INSTEAD = {"add": "use plus", "sub": "use minus", "mul": "use times", "power": "use pow"}
+_INSTEAD["remainder"] = "use mod (Python's %) or fmod (C's)"
 unary: Namespace[UnaryOp] = Namespace("unary", _operators(UnaryOp, _UNARY), _POSITIONS)
 binary: Namespace[BinaryOp] = Namespace(
     "binary", _operators(BinaryOp, _BINARY, oneb="pair"), _INSTEAD

@@ -42,6 +42,10 @@ BINARY: dict[str, Callable[..., Any]] = {
     "firstj": lambda x, y, ix, jx, iy, jy: jx,
     "secondi": lambda x, y, ix, jx, iy, jy: iy,
     "secondj": lambda x, y, ix, jx, iy, jy: jy,
+    "firsti1": lambda x, y, ix, jx, iy, jy: ix + 1,
+    "firstj1": lambda x, y, ix, jx, iy, jy: jx + 1,
+    "secondi1": lambda x, y, ix, jx, iy, jy: iy + 1,
+    "secondj1": lambda x, y, ix, jx, iy, jy: jy + 1,
 }
 
 
@@ -61,7 +65,7 @@ def product_type(add: str, multiply: str, x: Any, y: Any, index: Any = np.int64)
     differs = multiply in ("plus", "minus", "rminus") and add not in LOGICAL
     if (sums or differs) and x == y == truth:
         x = y = integer
-    if multiply[-1] in "ij":  # firsti, firstj, secondi, secondj
+    if multiply.rstrip("1")[-1] in "ij":  # firsti, firstj, ..., firsti1, ...
         return integer if sums else np.dtype(index)
     if multiply in TRUTH:
         made = truth

@@ -224,6 +224,10 @@ RAW: dict[str, Callable[..., np.ndarray]] = {
     "firstj": lambda x, y, ix, jx, iy, jy: jx,
     "secondi": lambda x, y, ix, jx, iy, jy: iy,
     "secondj": lambda x, y, ix, jx, iy, jy: jy,
+    "firsti1": lambda x, y, ix, jx, iy, jy: ix + 1,
+    "firstj1": lambda x, y, ix, jx, iy, jy: jx + 1,
+    "secondi1": lambda x, y, ix, jx, iy, jy: iy + 1,
+    "secondj1": lambda x, y, ix, jx, iy, jy: jy + 1,
 }
 
 POSITION: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {

@@ -26,7 +26,7 @@ SELECT_VALUES = "valueeq valuene valuelt valuele valuegt valuege".split()
 MONOIDS = "plus times min max".split()
 ACCUMS = "plus minus times min max first second".split()
 MULTIPLY = "first second pair plus minus rminus times min max".split()
-PLACES = "firsti firstj secondi secondj".split()
+PLACES = "firsti firstj secondi secondj firsti1 firstj1 secondi1 secondj1".split()
 INDEX = [("int32", "int32")] * 4 + [("int64", "int64"), ("int64", "int32"), ("int32", "int64")]
 
 

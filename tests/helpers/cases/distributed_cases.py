@@ -224,7 +224,7 @@ def check_matrix_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
 def check_array_products(A: sg.Matrix, G: Any, spread: Spread) -> None:
     """Arrays of NumPy: the same one in every process, and the whole product in every process."""
     rng = np.random.default_rng(4)
-    last = Semiring(monoid.max, binary.secondj), Semiring(monoid.max, binary.firsti)
+    last = Semiring(monoid.max, binary.secondj), Semiring(monoid.max, binary.firsti1)
     # A is on the left, on the right; each is compiled
     for semiring, sides in ((plus_times, "l"), (min_plus, "r"), *((each, "lr") for each in last)):
         for shape in ((A.ncols,), (A.ncols, 1), (A.ncols, 5), (A.ncols, 0)):

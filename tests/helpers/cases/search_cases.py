@@ -134,6 +134,10 @@ def _u(x: Any, a: Any, u: Any, v: Any) -> Any:
     return u
 
 
+def _u1(x: Any, a: Any, u: Any, v: Any) -> Any:
+    return u + 1
+
+
 def _v(x: Any, a: Any, u: Any, v: Any) -> Any:
     return v
 
@@ -163,6 +167,7 @@ CASES = {
     "greatest parent": _case("max_secondi", np.maximum, _u, LABELS, None, "int32"),
     "sum of parents": _case("plus_secondi", np.add, _u, LABELS, None, "int64"),
     "own id": _case("max_secondj", np.maximum, _v, LABELS, None, "int32"),
+    "least parent, from one": _case("min_secondi1", np.minimum, _u1, LABELS, None, "int32"),
     "least label": _case("min_first", np.minimum, _first, LABELS, None, "int32"),
     "greatest label": _case("max_first", np.maximum, _first, LABELS, None, "int16"),
     "any label": _case("any_first", None, _first, (0.5, -2.0, 3.0), None, "float32"),
