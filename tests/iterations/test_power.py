@@ -192,21 +192,24 @@ def test_the_result_does_not_depend_on_the_number_of_threads(
 def test_ends_of_rows_by_branches_give_the_same_bits(
     single: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where most rows are as long as the row before, as in a grid; here in any matrix, and none."""
+    """Where most rows are as long as the row before, or have 2 or 4 entries, as in a grid; here in
+    any matrix, and none.
+    """
     from spgraph.backends.cpu.power import power as module
 
     grid, skewed = sg.generators.grid(40, 50), sg.generators.kronecker(9, 5)
-    assert module._is_even(grid) and not module._is_even(skewed)
+    assert module._evenness(grid) == (True, 4) and module._evenness(skewed) == (False, 0)
     for A in (grid, skewed):
         start = full(np.random.default_rng(3).random(A.nrows), "cpu")
         found = []
-        for uneven in (0, 1 << 40):  # always; only if all rows are of one length
+        # all rows are said to have two entries; as they are; only if all rows are of one length
+        for uneven in (0, module.UNEVEN, 1 << 40):
             monkeypatch.setattr(module, "UNEVEN", uneven)
             # a copy: what a matrix is like is kept with it
             step = steps(A.dup(), "cpu", False)["leaking"]
             value = power(start, step, tol=None, max_iter=7, single=single).value
             found.append(value.to_numpy().tobytes())
-        assert found[0] == found[1]
+        assert found[0] == found[1] == found[2]
 
 
 # each is compiled: by default each array is wide once and narrow once

@@ -16,8 +16,9 @@ from spgraph.containers import Matrix, Vector
 
 # rows and entries of a chunk; SUMS and LINE as in kernels/power.py
 CHUNK, SUMS, LINE = 8192, 3, 8
-# fewer than one row of so many is of another length than the row before in an even matrix
-UNEVEN = 8
+# fewer than one row of so many is of another length than the row before in an even matrix; fewer
+# than one is of another length than the usual one, which is one of USUAL
+UNEVEN, USUAL = 8, (2, 4)
 
 
 def power(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, np.ndarray]:
@@ -30,11 +31,12 @@ def power(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, np.ndar
     second = semiring.multiply.name == "second"
     iso = second or all(M.iso for M in matrices)
     first, last = matrices[0], matrices[-1]
-    starts, even = _chunks(first)
-    starts2, even2 = (starts, even) if last is first else _chunks(last)
+    starts, even, usual = _chunks(first)
+    starts2, even2, usual2 = _chunks(last)
     even = second and even and even2
+    usual = usual if even and usual == usual2 else 0
     spread = isinstance(restart, Vector)
-    text = preamble.constants(ISO=iso, SECOND=second, EVEN=even, SPREAD=spread)
+    text = preamble.constants(ISO=iso, SECOND=second, EVEN=even, USUAL=usual, SPREAD=spread)
     text += semiring.multiply.define_python("multiply")
     kernel = jit.module("power", text).power
     given: list[np.ndarray | np.uint64] = []
@@ -123,23 +125,27 @@ def inverse_degrees(A: Matrix) -> Vector:
     return Vector._of(A.nrows, scale)
 
 
-def _chunks(M: Matrix) -> tuple[np.ndarray, bool]:
-    """(the first rows of the chunks of M, and the number of its rows; `_is_even`): kept with M."""
-    found: tuple[np.ndarray, bool] | None = M._derived.get("chunks")
+def _chunks(M: Matrix) -> tuple[np.ndarray, bool, int]:
+    """(the first rows of the chunks of M, and the number of its rows; `_evenness`): kept with M."""
+    found: tuple[np.ndarray, bool, int] | None = M._derived.get("chunks")
     if found is None:
         chunks = max(1, min(M.nrows, (M.nvals + M.nrows) // CHUNK))
-        found = shares(chunks, (M._indptr,)).view(np.uint64), _is_even(M)
+        found = shares(chunks, (M._indptr,)).view(np.uint64), *_evenness(M)
         M._keep("chunks", found)
     return found
 
 
-def _is_even(M: Matrix) -> bool:
-    """Whether most rows of M are as long as the row before, as in grids, so that a processor can
-    tell where a row ends.
+def _evenness(M: Matrix) -> tuple[bool, int]:
+    """(whether most rows of M are as long as the row before, as in grids, so that a processor can
+    tell where a row ends; the length of nearly all rows if that is one of USUAL, else 0).
     """
     sizes = np.diff(M._indptr)
-    changes = int(np.count_nonzero(sizes[1:] != sizes[:-1]))
-    return UNEVEN * changes < M.nrows
+    even = UNEVEN * int(np.count_nonzero(sizes[1:] != sizes[:-1])) < M.nrows
+    if even:
+        for usual in USUAL:
+            if UNEVEN * int(np.count_nonzero(sizes != usual)) < M.nrows:
+                return even, usual
+    return even, 0
 
 
 def _spread(v: Vector | None) -> tuple[np.uint64, np.ndarray]:

@@ -10,7 +10,8 @@
 # Sums over vertices are taken chunk by chunk, and the chunks depend on the matrix alone: the result
 # is the same for any number of threads. Behind the n values of u and u2 stands a zero.
 # Preamble: multiply, ISO, SECOND (multiply gives its second operand), EVEN (most rows are as long
-# as the row before), SPREAD (`restart` has a value for each vertex, else one for all).
+# as the row before), USUAL (how many entries nearly all rows have, 2 or 4; 0: neither), SPREAD
+# (`restart` has a value for each vertex, else one for all).
 
 from collections import namedtuple
 
@@ -65,13 +66,21 @@ def begin_step(ticket, step, thread):
 
 # Inlined by force: a call with arrays costs as much as a short row. The last up to four entries are
 # taken together without a branch where how many there are is hard to predict: those beyond the
-# row's end gather the zero behind u's values. With branches the sum is the same.
+# row's end gather the zero behind u's values. Rows of the usual length need one branch. The sum is
+# the same in each form.
 @inner(forceinline=True)
 def sum_row(indices, a, u, p, end, zero):
     """The sum over the row of the entries from p to end; u[zero] is 0."""
     s = 0.0
     if SECOND:
         one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+        if USUAL == 2 and p + two == end:
+            return (s + u[np.uint64(indices[p])]) + u[np.uint64(indices[p + one])]
+        if USUAL == 4 and p + four == end:
+            s1 = s + u[np.uint64(indices[p])]
+            s1 += u[np.uint64(indices[p + one])]
+            s2 = s + u[np.uint64(indices[p + two])]
+            return s1 + (s2 + u[np.uint64(indices[p + three])])
         s1 = s2 = s3 = 0.0
         while p + four < end:
             s += u[np.uint64(indices[p])]
