@@ -355,13 +355,12 @@ def test_kernels_mirror_each_other() -> None:
     `color_greedily` and `peel`, which it does round by round, `orient`, `sort_entries` and
     `fold_entries`, which CUDA makes of operations and of CuPy's sort, `support`, there a masked
     product, `dense_entries`, which is CuPy's work there, `join`, for a product of CUDA counts
-    before it writes, `parse_lines`, for files are read on the host, and `search_marked`, levels for
-    few threads.
+    before it writes, `parse_lines`, for files are read on the host, and `search_marked` and
+    `search_thin`, levels for few threads.
     """
     alone = {"bellman_ford", "breadth_first_order", "color_greedily", "dijkstra", "peel"}
-    alone |= {"fold_entries", "join", "orient", "parse_lines", "sort_entries"}
-    alone |= {"search_marked", "spanning_forest", "strong_components", "support"}
-    alone |= {"dense_entries"}
+    alone |= {"fold_entries", "join", "orient", "parse_lines", "sort_entries", "dense_entries"}
+    alone |= {"search_marked", "search_thin", "spanning_forest", "strong_components", "support"}
     texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))
     assert len(texts) > 5
     for path in texts:

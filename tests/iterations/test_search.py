@@ -48,8 +48,10 @@ def test_max_depth(direction: str, max_depth: int, device: str) -> None:
 
 
 # for searches by marks after the first level
-MARKING = {"LONG": 1, "WORTH_MARKING": 0, "UNEVEN_LEVELS": 1 << 20, "UNEVEN_PARENTS": 1 << 20}
-MARKING["WORTH_COMPILING"] = 0
+MARKING = {"LONG": 1, "SEEN": 0, "WORTH_LEAVING": 0, "WORTH_COMPILING": 0, "THIN_LEVEL": 0}
+MARKING |= {"ODD_LEVELS": 1 << 20, "ODD_PARENTS": 1 << 20}
+# for searches of thin levels after the first level
+THINNING = {**MARKING, "THIN_LEVEL": 1 << 20, "ODD_LEVELS": 0, "ODD_PARENTS": 0}
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -71,6 +73,30 @@ def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
                     check_search(name, case, direction=direction)
     finally:
         pool.close()
+
+
+@pytest.mark.parametrize("few", [8, 1 << 20])
+@pytest.mark.parametrize("case", ["levels", "paths"])
+def test_thin_levels_need_not_be_told_apart(
+    case: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here all are thin, up to a vertex of many edges, to many that wait or to the last level."""
+    from spgraph.backends.cpu.search import search as module
+
+    runs, run_thin = [], module._run_thin
+
+    def counted(*given: Any) -> None:
+        runs.append(given)
+        run_thin(*given)
+
+    for name, value in {**THINNING, "FEW": few}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "_run_thin", counted)
+    monkeypatch.setattr(module, "_kernels", module._kernels.__wrapped__)  # without its cache
+    for name in GRAPHS:
+        for max_depth in (2, 3, 42, None):
+            check_search(name, case, max_depth=max_depth)
+    assert len(runs) > 10
 
 
 @pytest.mark.parametrize("case", ["levels", "least parent"])

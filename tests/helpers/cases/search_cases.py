@@ -34,6 +34,19 @@ def edges_of(name: str) -> tuple[int, np.ndarray, list[int]]:
     ids = np.arange(12 * 17).reshape(12, 17)
     right = np.stack([ids[:, :-1].ravel(), ids[:, 1:].ravel()], axis=1)
     down = np.stack([ids[:-1].ravel(), ids[1:].ravel()], axis=1)
+    # layers of few vertices, each joined to one of the layer before and perhaps to a second one, a
+    # hub at the end of the 40th, and then 80 layers of a ladder
+    chance = np.random.default_rng(5)
+    first = np.cumsum([0, *chance.choice([1, 1, 2, 3, 12, 30], 80)])
+    layer = np.repeat(np.arange(80), np.diff(first))[1:]
+    widths = first[layer] - first[layer - 1]
+    before = first[layer - 1] + chance.integers(0, 99, (2, layer.size)) % widths
+    parts = [np.stack([np.arange(1, first[80]), ends], axis=1) for ends in before]
+    end = first[80]
+    parts += [np.stack([np.full(90, first[40]), np.arange(end, end + 90)], axis=1)]
+    rungs = np.arange(end + 90, end + 250, 2)
+    parts += [np.stack(pair, axis=1) for pair in ((rungs, rungs + 1), (rungs, rungs - 2))]
+    thin = np.concatenate([*parts, np.stack([rungs + 1, rungs - 1], axis=1)])
     table = {
         "one": (1, np.empty((0, 2), int), [0]),
         "loop": (1, np.array([[0, 0]]), [0]),
@@ -58,6 +71,7 @@ def edges_of(name: str) -> tuple[int, np.ndarray, list[int]]:
         "broom": (240, np.concatenate([both(star), both(path[:40] + 199)]), [238]),
         "funnel": (420, both(funnel), [0]),
         "grid": (ids.size, both(np.concatenate([right, down])), [20]),
+        "thin": (int(end) + 250, both(thin), [0]),
     }
     return table[name]
 
@@ -65,7 +79,7 @@ def edges_of(name: str) -> tuple[int, np.ndarray, list[int]]:
 GRAPHS = (
     "one", "loop", "no edges", "path", "directed path", "star out", "star in", "star both",
     "cycle", "complete", "two components", "sparse directed", "dense directed", "sparse both",
-    "skewed both", "many sources", "broom", "funnel", "grid",
+    "skewed both", "many sources", "broom", "funnel", "grid", "thin",
 )  # fmt: skip
 
 

@@ -20,11 +20,12 @@ DIRECTIONS = {name: number for number, name in enumerate(directions.DIRECTIONS)}
 PARTS = {
     "search": ("bits", "search_common", "search_push", "search_pull"),
     "search_marked": ("bits", "search_common", "rounds"),
+    "search_thin": ("bits", "search_common"),
 }
 # as in kernels/search.py and search_common.py
 STATE, COUNT, EDGES, DEPTH, OPEN_EDGES, VISITED, STAGE = 64, 0, 8, 48, 50, 52, 256
-LEAVE, MORE, BEGUN, UNMARKED = 54, 55, 56, 57
-MARK = 2
+LEAVE, MORE, BEGUN, UNMARKED, NOT_THIN = 54, 55, 56, 57, 58
+MARK, THIN = 2, 3
 # as in kernels/search_marked.py and rounds.py
 HERE, GONE, FINISHED, TEAM_LEAVE, PLANNED, OF_THREAD, WORDS_OF_THREAD = 48, 72, 63, 64, 65, 80, 16
 # frontier edges below which one thread is faster than several with barriers
@@ -33,16 +34,20 @@ ALONE = 65536
 SHARED = 1024
 # nanoseconds that they wait for the next such level before they leave
 PATIENCE = 200_000
-# levels by one thread after which the graph is taken to be long and narrow, as roads are
-LONG = 32
-# edges that must be left then for a search by marks, which is a kernel of its own
-WORTH_MARKING = 1 << 17
-# it is for graphs in which one vertex of so many finds another number of vertices than the vertex
-# before it: on a path none does, in a whole grid one of eight. Marks save parents more than levels:
-# nobody looks up the level of a neighbour that is visited.
-UNEVEN_LEVELS, UNEVEN_PARENTS = 4, 32
-# edges that must be left for a matrix's first such search to compile that kernel: marks spare about
-# 3 ns an edge, compiling takes a third of a second
+# levels by one thread after which the graph is taken to be long and narrow, as roads and ladders
+# are, and vertices in them by which to judge it
+LONG, SEEN = 32, 256
+# edges that must be left then for one of two kernels, by marks or of thin levels
+WORTH_LEAVING = 1 << 17
+# marks are for graphs in which one vertex of so many finds another number of vertices than expected
+# (search_push.py): on a path, in a ladder or a whole grid none of a hundred does, in a grid that
+# lacks a tenth of its edges every fourth, on roads every second. They save parents more than
+# levels: nobody looks up the level of a neighbour that is visited.
+ODD_LEVELS, ODD_PARENTS = 5, 6
+# vertices of a thin level, fewer than which levels have on average; and of two levels at most
+THIN_LEVEL, FEW = 64, 160
+# edges that must be left for a matrix's first such search to compile that kernel: it spares 3 to 15
+# ns an edge, compiling takes a third of a second
 WORTH_COMPILING = 1 << 27
 # vertices of a queue that a thread takes at a time: neighbours in the queue have common neighbours
 VERTICES = 1024
@@ -154,21 +159,24 @@ def _run(
     """One thread, and all of them from the first level on that is worth sharing."""
     state, used = given.state, 1
     kernel = _kernels("search", *meant).search
-    state[BEGUN] = state[UNMARKED] = 0
+    state[BEGUN] = state[UNMARKED] = state[NOT_THIN] = 0
     while True:
         state[LEAVE], state[MORE] = used < threads, 0
         pool.launch(kernel, used, *given, rows)
         if not state[MORE]:
             return
         used = threads
-        if state[MORE] == MARK:
+        if state[MORE] in (MARK, THIN):
+            stem = "search_marked" if state[MORE] == MARK else "search_thin"
             state[LEAVE], used = threads > 1, 1
             given.bitmaps.fill(0)  # as whoever goes on with the search expects them
-            marked = _kernels("search_marked", *meant).search_marked
-            if marked.overloads or "long" in kept or state[OPEN_EDGES] >= WORTH_COMPILING:
-                _run_marked(marked, threads, given, rows, meant[-1])
+            other = getattr(_kernels(stem, *meant), stem)
+            if not other.overloads and "long" not in kept and state[OPEN_EDGES] < WORTH_COMPILING:
+                kept["long"], state[UNMARKED], state[NOT_THIN] = True, 1, 1
+            elif state[MORE] == MARK:
+                _run_marked(other, threads, given, rows, meant[-1])
             else:
-                kept["long"], state[UNMARKED] = True, 1
+                _run_thin(other, given)
 
 
 def _run_marked(kernel: Any, threads: int, given: Arguments, rows: np.ndarray, trace: bool) -> None:
@@ -192,6 +200,13 @@ def _run_marked(kernel: Any, threads: int, given: Arguments, rows: np.ndarray, t
     while team[PLANNED]:
         team[HERE] = team[GONE] = team[FINISHED] = 0
         pool.launch(kernel, threads, *arguments)
+
+
+def _run_thin(kernel: Any, given: Arguments) -> None:
+    """Levels of a few vertices each, by one thread."""
+    read = (given.indptr, given.indices, given.values)
+    written = (given.level, given.value, given.visited, given.queues, given.state)
+    pool.launch(kernel, 1, *read, *written, given.max_depth)
 
 
 def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
@@ -253,8 +268,11 @@ def program(
         SHARED=SHARED,
         PATIENCE=PATIENCE,
         LONG=LONG,
-        WORTH_MARKING=WORTH_MARKING,
-        UNEVEN=UNEVEN_LEVELS if semiring is None else UNEVEN_PARENTS,
+        SEEN=SEEN,
+        WORTH_LEAVING=WORTH_LEAVING,
+        THIN_LEVEL=THIN_LEVEL,
+        FEW=FEW,
+        ODD=ODD_LEVELS if semiring is None else ODD_PARENTS,
         VERTICES=VERTICES,
         HEAVY=HEAVY,
         FIRST_HIT=directions.CPU_FIRST_HIT,

@@ -2,7 +2,8 @@
 # search. Every thread runs `search`, with a barrier between the steps of a level. Levels that are
 # too small to share are run by thread 0 alone while the others wait; they are not even woken before
 # the first that is shared: the first launch is of one thread, and leaves the rest to the second.
-# Where a search goes on for long by one thread, it may be left to search_marked.py.
+# Where a search goes on for long by one thread, it may be left to search_marked.py or
+# search_thin.py.
 #
 # A vertex is settled in one level, by all edges that reach it from the frontier of that level: the
 # vertices that a shared level finds are marked in the bitmap `fresh`, and `visited` changes only
@@ -11,10 +12,11 @@
 #
 # Named tuples would cost a call 2 us as arguments: the kernel makes them. Preamble: VALUES (False:
 # levels only), FIRST (the first product decides), LEAST_ID (values are the least ids of parents),
-# ISO, TRACE, ALONE (frontier edges below which a level is pushed by thread 0), LONG (levels that
-# thread 0 runs before it may leave the rest to search_marked.py), WORTH_MARKING (how many edges
-# must be left then), UNEVEN (one vertex of so many must find another number than the vertex before
-# it) or SHARED (the level must have so many edges, and other threads help), VERTICES (of a queue
+# ISO, TRACE, ALONE (frontier edges below which a level is pushed by thread 0), LONG and SEEN (the
+# levels that it runs, and vertices in them, before it may leave the rest to search_marked.py or
+# search_thin.py), WORTH_LEAVING (how many edges must be left then), ODD (marks pay where one vertex
+# of so many finds another number than expected) or SHARED (where the level has so many edges, and
+# other threads help), THIN_LEVEL (thin levels have fewer vertices on average), VERTICES (of a queue
 # that a thread takes at a time), HEAVY (the edges of a vertex with more are divided), multiply,
 # add, IDENTITY, TERMINAL, TERMINAL_VALUE, pull_pays, pull_pays_all, and the texts search_common.py,
 # search_push.py and search_pull.py.
@@ -39,17 +41,6 @@ def claim(bits, v):
     w = np.int64(v >> np.uint64(5))
     bit = np.uint32(np.uint32(1) << np.uint32(v & np.uint64(31)))
     return bits[w] & bit == 0 and atomic_or(bits, w, bit) & bit == 0
-
-
-@inner
-def product(value, values, u, v, e):
-    return multiply(value[u], values[0] if ISO else values[e], 0, u, u, v)
-
-
-@inner
-def sum_of_one(z):
-    """The sum of one product: as in longer sums, min and max ignore NaN."""
-    return z if TERMINAL == 1 else add(IDENTITY, z)
 
 
 @inner
@@ -237,7 +228,10 @@ def search(
             if thread == 0:
                 state[DEPTH], state[LEFT], state[OPEN_EDGES] = depth, left, open_edges
                 state[TURN] = turn
-                push_alone(threads, sync, graph, out, queues, state, direction, max_depth, trace)
+                push_alone(
+                    *(threads, sync, graph, out, queues, stages[0], state, direction, max_depth),
+                    trace,
+                )
             barrier(sync, threads)
             if state[MORE] != 0:
                 return

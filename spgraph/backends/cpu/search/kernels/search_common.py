@@ -1,4 +1,4 @@
-# What both kernels of a search share: the counters, bitmaps, when to pull, when to end levels of
+# What the kernels of a search share: the counters, products, when to pull, when to end levels of
 # one thread. Preamble: that of search.py.
 
 from spgraph.backends.cpu.device.prefetching import prefetch
@@ -8,10 +8,10 @@ COUNT, EDGES, PROBES, TICKET, SKIPPED, FILLED = 0, 8, 16, 24, 32, 40
 # what thread 0 reports after levels that it ran alone, and at the end; TURN: which queue is next
 DEPTH, LEFT, OPEN_EDGES, TURN, VISITED, FINDABLE = 48, 49, 50, 51, 52, 53
 # whether to leave levels that are worth sharing to another launch; what another launch is to do:
-# nothing, share levels, or mark vertices; whether this launch goes on from an earlier one; whether
-# no vertices are to be marked
-LEAVE, MORE, BEGUN, UNMARKED = 54, 55, 56, 57
-SHARE, MARK = 1, 2
+# nothing, share levels, mark vertices, or run thin levels; whether this launch goes on from an
+# earlier one; whether no vertices are to be marked; and no thin levels to be left
+LEAVE, MORE, BEGUN, UNMARKED, NOT_THIN = 54, 55, 56, 57, 58
+SHARE, MARK, THIN = 1, 2, 3
 # cost of converting a bitmap to a queue, in edges of the frontier
 TO_QUEUE = 4096
 
@@ -22,6 +22,17 @@ def degree_of(indptr, v):
 
 
 @inner
+def product(value, values, u, v, e):
+    return multiply(value[u], values[0] if ISO else values[e], 0, u, u, v)
+
+
+@inner
+def sum_of_one(z):
+    """The sum of one product: as in longer sums, min and max ignore NaN."""
+    return z if TERMINAL == 1 else add(IDENTITY, z)
+
+
+@inner
 def fetch_row(queue, i, count, indptr, indices, values):
     """Start to fetch the row of vertex i of the queue, if it has so many."""
     if i < count:
@@ -29,6 +40,15 @@ def fetch_row(queue, i, count, indptr, indices, values):
         prefetch(indices, row)
         if VALUES and not ISO:
             prefetch(values, row)
+
+
+@inner
+def poll_at_times(sync, depth, edges):
+    """Poll once in a level of many edges, and in one of 64 others: it takes as long as a level of
+    two or three vertices.
+    """
+    if edges >= 1024 or depth & 63 == 0:
+        poll(sync)
 
 
 @inner

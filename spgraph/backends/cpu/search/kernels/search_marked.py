@@ -62,7 +62,7 @@ def push_rows(
     """
     before, new = mark_of(depth + 1), mark_of(depth)
     for i in range(begin, stop):
-        if i & 1023 == 0:
+        if i & 1023 == 1023:
             poll(sync)
         u = np.uint64(queue[i])
         level[u] = depth - 1
@@ -215,6 +215,7 @@ def search_marked(
             if team[PLANNED] != 0:
                 break
             depth += 1
+            poll_at_times(sync, depth, edges)
             begin_level(queues.shape[1], turn, team)
             team[LEVEL], team[LEVEL_TURN] = depth, turn
             shared = is_shared(edges, team)

@@ -6,21 +6,23 @@ AHEAD = 6
 
 @inner
 def push_level(
-    sync, indptr, indices, values, level, value, visited, depth, queue, count, fresh_queue
+    sync, indptr, indices, values, level, value, visited, depth, queue, count, fresh_queue, numbers
 ):
-    """(vertices found, their edges, how often a vertex found another number of them than the one
-    before) of a level by one thread. It needs no bitmap `fresh`: `level` tells which vertices this
-    level has found.
+    """(vertices found, their edges, how often a vertex found another number of them than expected)
+    of a level by one thread. It needs no bitmap `fresh`: `level` tells which vertices this level
+    has found. A vertex is expected to find as many as the last one of as many edges after four
+    others that found the same; `numbers` has them. About that is what a processor can predict, too.
     """
     found = 0
-    edges, uneven, last = np.int64(0), np.int64(0), np.int64(1)
+    edges, odd, last = np.int64(0), np.int64(0), np.uint64(0)
     for i in range(count):
-        if i & 1023 == 0:
+        if i & 1023 == 1023:
             poll(sync)
         u = np.uint64(queue[i])
         fetch_row(queue, i + AHEAD, count, indptr, indices, values)
         before = found
-        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
+        begin, end = np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])
+        for e in range(begin, end):
             v = np.uint64(indices[e])
             w = v >> np.uint64(5)
             bit = np.uint32(np.uint32(1) << np.uint32(v & np.uint64(31)))
@@ -34,31 +36,56 @@ def push_level(
                 edges += degree_of(indptr, v)
             elif VALUES and TERMINAL != 1 and level[v] == depth:
                 value[v] = add(value[v], product(value, values, u, v, e))
-        uneven += np.int64(found - before != last)
-        last = found - before
-    return found, edges, uneven
+        number = found - before
+        at = (last + np.uint64(37) * (end - begin)) % np.uint64(STAGE)
+        odd += np.int64(numbers[at] != number)
+        numbers[at] = number
+        last = (np.uint64(4) * last + np.uint64(min(number, 3))) % np.uint64(256)
+    return found, edges, odd
 
 
 @inner
-def push_alone(threads, sync, graph, out, queues, state, direction, max_depth, trace):
-    """Run levels by one thread, until one should be shared, pulled, or pushed with marks."""
+def other_form(graph, levels, followed, odd, edges, open_edges, state):
+    """MARK or THIN if a kernel for long searches should go on, else 0, from how many levels have
+    been run, vertices in them followed, and `odd` ones among those (`push_level`).
+    """
+    if open_edges < WORTH_LEAVING or levels < LONG or followed < SEEN:
+        return 0
+    by_marks = not VALUES or (LEAST_ID and graph.symmetric)
+    hard = ODD * odd >= followed
+    thin = not TRACE and followed < THIN_LEVEL * levels and state[NOT_THIN] == 0
+    if thin and not (hard and by_marks):
+        return THIN
+    # others help with a level by marks
+    if by_marks and state[UNMARKED] == 0 and (hard or (state[LEAVE] != 0 and edges >= SHARED)):
+        return MARK
+    return 0
+
+
+@inner
+def push_alone(threads, sync, graph, out, queues, numbers, state, direction, max_depth, trace):
+    """Run levels by one thread, until one should be shared or pulled, or another kernel is to go on
+    with them.
+    """
     count, edges, turn = state[COUNT], state[EDGES], state[TURN]
     depth, left, open_edges = state[DEPTH], state[LEFT], state[OPEN_EDGES]
     size = graph.indices.size
-    levels, followed, uneven = 0, np.int64(0), np.int64(0)
+    levels, followed, odd = 0, np.int64(0), np.int64(0)
+    numbers[:] = -1
     since = nanoseconds() if TRACE else np.int64(0)
     while True:
         depth += 1
-        found, found_edges, found_uneven = push_level(
+        poll_at_times(sync, depth, edges)
+        found, found_edges, found_odd = push_level(
             *(sync, graph.indptr, graph.indices, graph.values, out.level, out.value, out.visited),
-            *(depth, queues[turn], count, queues[1 - turn]),
+            *(depth, queues[turn], count, queues[1 - turn], numbers),
         )
         if TRACE:
             now = nanoseconds()
             record(trace, depth - 1, 1, count, edges, now - since)
             since = now
         turn = 1 - turn
-        levels, followed, uneven = levels + 1, followed + count, uneven + found_uneven
+        levels, followed, odd = levels + 1, followed + count, odd + found_odd
         count, edges = found, found_edges
         left -= count
         open_edges -= edges
@@ -66,12 +93,8 @@ def push_alone(threads, sync, graph, out, queues, state, direction, max_depth, t
             direction, True, edges, left, open_edges, graph.symmetric, size
         ):
             break
-        # others help with a level by marks
-        marks_pay = UNEVEN * uneven >= followed or (state[LEAVE] != 0 and edges >= SHARED)
-        marks_pay = marks_pay and open_edges >= WORTH_MARKING and levels >= LONG
-        marks_pay = marks_pay and state[UNMARKED] == 0
-        if marks_pay and (not VALUES or (LEAST_ID and graph.symmetric)):
-            state[MORE] = MARK
+        state[MORE] = other_form(graph, levels, followed, odd, edges, open_edges, state)
+        if state[MORE] != 0:
             break
     state[COUNT], state[EDGES], state[TURN] = count, edges, turn
     state[DEPTH], state[LEFT], state[OPEN_EDGES] = depth, left, open_edges
