@@ -45,16 +45,18 @@ def push_level(
 
 
 @inner
-def other_form(graph, levels, followed, odd, edges, open_edges, state):
+def other_form(graph, levels, followed, odd, count, edges, open_edges, state):
     """MARK or THIN if a kernel for long searches should go on, else 0, from how many levels have
-    been run, vertices in them followed, and `odd` ones among those (`push_level`).
+    been run, vertices in them followed, and `odd` ones among those (`push_level`), and the level to
+    come.
     """
     if open_edges < WORTH_LEAVING or levels < LONG or followed < SEEN:
         return 0
     by_marks = not VALUES or (LEAST_ID and graph.symmetric)
     hard = ODD * odd >= followed
     thin = not TRACE and followed < THIN_LEVEL * levels and state[NOT_THIN] == 0
-    if thin and not (hard and by_marks):
+    grows = 2 * count * levels > 3 * followed  # above the mean of levels so far by half of it
+    if thin and not grows and not (hard and by_marks):
         return THIN
     # others help with a level by marks
     if by_marks and state[UNMARKED] == 0 and (hard or (state[LEAVE] != 0 and edges >= SHARED)):
@@ -93,7 +95,7 @@ def push_alone(threads, sync, graph, out, queues, numbers, state, direction, max
             direction, True, edges, left, open_edges, graph.symmetric, size
         ):
             break
-        state[MORE] = other_form(graph, levels, followed, odd, edges, open_edges, state)
+        state[MORE] = other_form(graph, levels, followed, odd, count, edges, open_edges, state)
         if state[MORE] != 0:
             break
     state[COUNT], state[EDGES], state[TURN] = count, edges, turn
