@@ -13,7 +13,7 @@ BIT = np.uint64(1)
 # a row with at most this many lesser neighbours is searched, behind the filter
 SHORT = 3
 # rows ahead whose first entries are fetched
-AHEAD = 8
+AHEAD = np.uint64(16)
 
 
 @inner
@@ -57,6 +57,7 @@ def in_bits(indices, bits, low, high, j):
 @kernel
 def triangles(thread, threads, sync, bounds, ticket, indptr, indices, all_bits, total):
     bits = all_bits[thread]
+    entries = np.uint64(indices.size)
     found = 0
     while True:
         poll(sync)
@@ -85,13 +86,21 @@ def triangles(thread, threads, sync, bounds, ticket, indptr, indices, all_bits, 
             if not short:
                 if i & np.uint64(15) == 0:
                     poll(sync)
+                # the next row is probably like this one: its neighbours' rows
+                p, far = end, end + AHEAD
+                while p < far and p < entries:
+                    j = np.uint64(indices[p])
+                    if j > i:
+                        break
+                    prefetch(indices, np.uint64(indptr[j]))
+                    p += BIT
                 for p in range(first, last):
                     k = np.uint64(indices[p])
                     bits[k >> SIX] |= BIT << (k & LOW)
             # the least neighbour has none below it among the others
             for p in range(first + BIT, last):
                 if not short:
-                    ahead = np.uint64(indices[min(p + np.uint64(AHEAD), last - BIT)])
+                    ahead = np.uint64(indices[min(p + AHEAD, last - BIT)])
                     prefetch(indices, np.uint64(indptr[ahead]))
                 j = np.uint64(indices[p])
                 low, high = np.uint64(indptr[j]), np.uint64(indptr[j + BIT])
