@@ -35,8 +35,9 @@ ROW_STEP = 2.0
 # graph are pointed by degree instead of by number
 SKEWED = 2.0
 # the mean degree at the ends of edges up to which a graph's triangles are counted along all of its
-# rows, without a matrix of edges that point one way; and the same on a CPU
-SHORT_ROWS, CPU_SHORT_ROWS = 8.0, 12.0
+# rows, without a matrix of edges that point one way; the same on a CPU, and there if the rows of
+# most neighbours are near each other in memory
+SHORT_ROWS, CPU_SHORT_ROWS, CPU_NEAR_ROWS = 8.0, 12.0, 41.0
 # transposing one entry, in the same units
 TRANSPOSE_STEP = 8.0
 # edges per vertex, on average, from which it pays to sample two edges per vertex before an exchange
@@ -151,12 +152,15 @@ def degree_order_pays(squares: float, entries: int, rows: int) -> bool:
     return squares * rows > SKEWED * entries * entries
 
 
-def rows_are_short(squares: float, entries: int, device: str = "cuda") -> bool:
+def rows_are_short(squares: float, entries: int, device: str = "cuda", near: bool = False) -> bool:
     """Whether triangles should be counted row by row, as on roads, where pointing the edges takes
     longer than following them. `squares` is the sum of the squares of the degrees, or, of hubs,
-    of 4 times the product of how many neighbours are lesser and greater.
+    of 4 times the product of how many neighbours are lesser and greater. `near`: the rows of most
+    neighbours are near each other in memory, which a CPU's caches make use of.
     """
-    return squares <= (CPU_SHORT_ROWS if device == "cpu" else SHORT_ROWS) * entries
+    if device != "cpu":
+        return squares <= SHORT_ROWS * entries
+    return squares <= (CPU_NEAR_ROWS if near else CPU_SHORT_ROWS) * entries
 
 
 def bucket_width(step: float, vertices: int, edges: int, device: str) -> float:

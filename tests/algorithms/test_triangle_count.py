@@ -80,6 +80,24 @@ def test_a_hub_at_an_end_is_no_reason_to_point_edges(
     assert sg.triangle_count(A) == n - 2
 
 
+def test_longer_rows_are_taken_as_they_are_where_neighbours_are_near() -> None:
+    """A band of 20 entries a row, and the same graph with its vertices in random order."""
+    from spgraph.backends.cpu.structure import triangles as rows
+
+    n = 20_000
+    i = np.repeat(np.arange(n), 10)
+    j = (i + np.tile(np.arange(1, 11), n)) % n
+    counts = []
+    for order in (np.arange(n), np.random.default_rng(7).permutation(n)):
+        ends = order[i], order[j]
+        A = sg.Matrix.from_coo(*(np.concatenate(p) for p in (ends, ends[::-1])), nrows=n, ncols=n)
+        A = A.pattern()
+        A.symmetric = True
+        counts.append((rows.triangles(A), sg.triangle_count(A)))
+    expected = n * 9 * 10 // 2  # of two of the 10 next vertices, all pairs are neighbours
+    assert counts == [(expected, expected), (None, expected)]
+
+
 @pytest.mark.parametrize("reach", [4, 62, 63, 64, 65])
 def test_rows_of_near_neighbours(reach: int, device: str) -> None:
     """A lattice with some edges to anywhere: some rows are within a word."""
@@ -110,12 +128,14 @@ def test_all_forms_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 G, A = triangular(name, loops)
                 expected = sum(nx.triangles(G).values()) // 3
                 for short in (-1.0, 1e9):
-                    monkeypatch.setattr(direction, "CPU_SHORT_ROWS", short)
+                    for name_of_limit in ("CPU_SHORT_ROWS", "CPU_NEAR_ROWS"):
+                        monkeypatch.setattr(direction, name_of_limit, short)
                     assert sg.triangle_count(A) == expected, (name, short)
         A = sg.generators.kronecker(9, 16)
         counts = set()
         for short in (-1.0, 1e9):
-            monkeypatch.setattr(direction, "CPU_SHORT_ROWS", short)
+            for name_of_limit in ("CPU_SHORT_ROWS", "CPU_NEAR_ROWS"):
+                monkeypatch.setattr(direction, name_of_limit, short)
             counts.add(sg.triangle_count(A.dup()))  # with A itself the choice is kept
         assert len(counts) == 1
     finally:
