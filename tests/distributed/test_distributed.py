@@ -403,3 +403,20 @@ def test_a_function_for_one_shard_asks_nothing_of_all(call: str) -> None:
     with pytest.raises(RuntimeError, match=f"{call}: the function for one shard called {call}"):
         placement.map(calls[call])
     assert placement.total([1, 1]) == 2
+
+
+@pytest.mark.parametrize("partition", ["edges", "random"])
+def test_ids_keep_their_type(partition: str) -> None:
+    """Of a matrix of 64-bit ids parents and other positions are int64, shared out or not."""
+    A = cases.graph()
+    wide = [each.astype(np.int64) for each in (A._indptr, A._indices)]
+    A = sg.Matrix._of(A.nrows, A.ncols, *wide, A._values, iso=A.iso)
+    assert A.index_dtype == np.int64
+    G = A.distribute(3, partition=partition)
+    for one, other in ((A, G), (A.T, G.T)):
+        assert one.index_dtype == other.index_dtype
+        for find in (sg.bfs, sg.sssp, sg.widest_path):
+            assert find(one, 0).parent.dtype == find(other, 0).parent.dtype == one.index_dtype
+        x = sg.Vector.filled(1, size=A.nrows)
+        found = sg.vxm(x, one, "min_secondi"), sg.vxm(x.to(other.device), other, "min_secondi")
+        assert found[0].dtype == found[1].dtype and found[0].isequal(found[1].gather())

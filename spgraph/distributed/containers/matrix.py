@@ -62,7 +62,8 @@ class DistributedMatrix(Matrix):
         def own(p: int) -> tuple[Array, Array, Array]:
             if partition.ids is not None:
                 B = backend(A.device).extract_matrix(A, partition.shard_ids(p, A.device), None)
-                return B._indptr, B._indices, B._values
+                # ids of A's own type: results of positions have it on every device
+                return B._indptr, B._indices.astype(A.index_dtype, copy=False), B._values
             rows = partition.slice(p)
             offsets = A._indptr[rows.start : rows.stop + 1]
             first, last = int(offsets[0]), int(offsets[-1])
