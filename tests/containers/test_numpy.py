@@ -281,3 +281,48 @@ def test_masked_arrays_are_refused() -> None:
     ):
         with pytest.raises(DomainMismatch, match="expected an array without a mask"):
             call()
+
+
+def test_equality_of_what_is_no_array() -> None:
+    """NumPy takes the error of a conversion for False."""
+    A, v = sg.Matrix([[1, 2], [0, 3]]), sg.Vector([1, 2])
+    sparse = sg.Vector.from_coo([1], [2], size=3)
+    for test in (np.array_equal, np.array_equiv):
+        for pair in ((A, A), (A.toarray(), A), (A, A.distribute(2)), (sparse, sparse)):
+            said = rf"^numpy.{test.__name__}: expected arrays, got .*; A.isequal\(B\) compares"
+            with pytest.raises(TypeError, match=said):
+                test(*pair)
+        assert test(v, v) and test(v, [1, 2]) and not test(v, [1, 3])
+    assert np.sum(A) == 6 and np.shape(A) == (2, 2)
+
+
+def test_a_matrix_beside_a_row_or_column() -> None:
+    A = sg.Matrix([[1, 2], [0, 3]])
+    B: Any
+    for B in (A > 1, A, A.to_scipy() > 1):
+        for key in ((B, 0), (0, B), (slice(None), B)):
+            with pytest.raises(DomainMismatch, match=r"^\[\]: expected rows and columns, each"):
+                A[key]
+            with pytest.raises(
+                DomainMismatch, match=r"of 2 x 2; a bool Matrix is the only key, A\[A > 1\]"
+            ):
+                A[key] = 1
+
+
+def test_an_array_of_no_dimensions_is_an_integer() -> None:
+    """As NumPy and SciPy take it."""
+    at: Any = np.array(1)
+    A = sg.generators.grid(2, 2)
+    for find in (sg.bfs, sg.sssp, sg.multi_source_bfs):
+        one, other = find(A, at), find(A, 1)
+        same = zip(one, other, strict=True) if isinstance(one, tuple) else [(one, other)]
+        assert all(x.isequal(y) for x, y in same if y is not None)
+    assert sg.bfs(A, 0, max_depth=at).level.isequal(sg.bfs(A, 0, max_depth=1).level)
+    assert sg.Vector.empty(at).size == 1 and sg.extract(A, at).isequal(A[1])
+    assert sg.pagerank(A, damping=np.array(0.5), max_iter=np.array(99)).isequal(  # type: ignore[arg-type]
+        sg.pagerank(A, damping=0.5, max_iter=99)
+    )
+    with pytest.raises(DomainMismatch, match="source: expected an integer"):
+        sg.bfs(A, np.array(1.0))  # type: ignore[arg-type]
+    with pytest.raises(DomainMismatch, match="source: expected an integer"):
+        sg.bfs(A, np.array([1]))  # type: ignore[arg-type]

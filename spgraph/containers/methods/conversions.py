@@ -105,6 +105,9 @@ class VectorConversions(VectorParts):
         dense[v._indices] = v._values
         return dense
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _by_numpy(function, args, kwargs)
+
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         if self.device != "cpu":
             where = f"on {self.device}" if isinstance(self.device, str) else "distributed"
@@ -342,6 +345,9 @@ class MatrixConversions(MatrixParts):
             dense[self.row_indices(), self._indices] = self._values
         return dense
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _by_numpy(function, args, kwargs)
+
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
             f"a Matrix of {self.nrows} x {self.ncols} is no array: "
@@ -372,3 +378,19 @@ def _present_entries(array: Array, present: Array, dtype: np.dtype) -> tuple[Arr
     places = xp.flatnonzero(present)
     columns = (places % max(width, 1)).astype(index_dtype(max(rows, width)))
     return indptr, columns, array.ravel()[places].astype(dtype, copy=False)
+
+
+def _by_numpy(function: Any, args: Any, kwargs: Any) -> Any:
+    """What NumPy's own code makes of containers; but its tests of equality take each error for
+    False, so that what is no array is found out before.
+    """
+    if function in (np.array_equal, np.array_equiv):
+        for given in (*args, *kwargs.values()):
+            try:
+                np.asarray(given)
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"numpy.{function.__name__}: expected arrays, got {type(given).__name__}; "
+                    "A.isequal(B) compares entries, and .toarray() makes an array"
+                ) from error
+    return function._implementation(*args, **kwargs)

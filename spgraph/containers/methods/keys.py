@@ -53,6 +53,13 @@ def matrix_key(key: Any, A: Matrix) -> Mask | tuple[Any, Any]:
     if len(key) != 2:
         raise DomainMismatch(f"[]: expected rows and columns, got {len(key)} indices")
     rows, columns = map(single, key)
+    for each in (rows, columns):
+        if hasattr(each, "tocsr") and len(each.shape) == 2:
+            raise DomainMismatch(
+                f"[]: expected rows and columns, each an integer, a slice, or one dimension of "
+                f"integers or bool, got a {type(each).__name__} of {each.shape[0]} x "
+                f"{each.shape[1]}; a bool Matrix is the only key, A[A > 1]; A[A > 1][i] is a row"
+            )
     if type(rows) not in (int, slice):
         rows, columns = _crossed(rows, columns)
     return _flagged(rows, A.nrows, "rows"), _flagged(columns, A.ncols, "columns")
