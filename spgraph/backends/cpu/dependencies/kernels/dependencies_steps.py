@@ -20,8 +20,9 @@
 #
 # Preamble: PATHS (False: levels only), EXTENDED.
 
-# cost of a push along an edge, in units of a pull: it tests a level, and adds to memory
-PUSH_STEP = 2
+# cost of a push along an edge, in units of a pull: it tests a level, and adds to memory; and of the
+# searches by which each of several threads finds its part of a row
+PUSH_STEP, SEARCH = 2, 40
 # rows that a thread takes at a time
 ROWS = 64
 # ... and a thread that works alone, between two checks for signals
@@ -181,9 +182,12 @@ def settle(thread, threads, order, first, last, paths, exponents, share, share_e
 
 
 @inner
-def pushes(near_edges, far_edges, acyclic):
-    """Whether to push along the edges of the nearer level, not to pull along those of the other."""
-    return not acyclic and not EXTENDED and PUSH_STEP * near_edges < far_edges
+def pushes(threads, rows, near_edges, far_edges, acyclic):
+    """Whether to push along the edges of the nearer level, which has so many rows, not to pull along
+    those of the other. Each thread looks at all rows of a push.
+    """
+    searches = SEARCH * rows * threads if threads > 1 else 0
+    return not acyclic and not EXTENDED and PUSH_STEP * near_edges + searches < far_edges
 
 
 @inner
@@ -195,7 +199,7 @@ def count_paths(
     before, first, last = ranges[d - 1, START], ranges[d, START], ranges[d + 1, START]
     here, there = (0, 0) if acyclic else ((d - 1) & 1, d & 1)
     out_edges, in_edges = ranges[d, OUT] - ranges[d - 1, OUT], ranges[d + 1, IN] - ranges[d, IN]
-    if pushes(out_edges, in_edges, acyclic):
+    if pushes(threads, first - before, out_edges, in_edges, acyclic):
         scatter(
             *(thread, threads, sync, indptr, indices, t_indptr, level, order, before, first, d),
             *(paths[here], paths[there]),
@@ -230,7 +234,7 @@ def carry_shares(
     in_edges = ranges[min(d + 2, levels), IN] - ranges[d + 1, IN]
     own = (paths[here], exponents[here], share[here], share_exponents[here], paths[1 - here])
     if d < levels - 1:
-        if not pushes(in_edges, out_edges, acyclic):
+        if not pushes(threads, behind - last, in_edges, out_edges, acyclic):
             return gather_shares(
                 *(threads, sync, indptr, indices, order, first, last, tickets, levels + d),
                 *(share[there], share_exponents[there]),
