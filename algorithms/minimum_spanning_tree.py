@@ -18,8 +18,7 @@ def minimum_spanning_tree(A: MatrixLike) -> Matrix:
     device. An entry of value 0 is an edge of weight 0 (scipy.sparse.csgraph.minimum_spanning_tree
     leaves it out); loops are no edges.
 
-    Every round at least halves the number of components: each joins its nearest one. On a CPU this
-    is the work of one thread.
+    Every round at least halves the number of components: each joins its nearest one.
 
     Raises DimensionMismatch for an A that is not square, ValueError for NaN.
 

@@ -37,10 +37,10 @@ def minimum_spanning_tree(csgraph: GraphLike, overwrite: bool = False) -> Sparse
     """
     flags("minimum_spanning_tree", overwrite=overwrite)
     rows = rows_of(csgraph)
-    return like(csgraph, ranked(rows) if rows.on_gpu else _in_one_thread(rows))
+    return like(csgraph, ranked(rows) if rows.on_gpu else _on_the_cpu(rows))
 
 
-def _in_one_thread(rows: Rows) -> Any:
+def _on_the_cpu(rows: Rows) -> Any:
     values = rows.lengths()
     kept = traversals(values).spanning_forest((rows.indptr, rows.indices, values))
     chosen = np.flatnonzero(kept)

@@ -1,14 +1,12 @@
-"""What one thread chooses vertex by vertex: greedy colourings and sets, cores, spanning forests."""
+"""What one thread chooses vertex by vertex: greedy colourings and sets, cores."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from spgraph.backends.cpu.entrywise.rows import keep
 from spgraph.backends.cpu.runtime import jit, pool
-from spgraph.backends.cpu.traversals import traversals
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import INT32_MAX, index_dtype
+from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.sorting import order_of
 
 
@@ -52,13 +50,3 @@ def peel(A: Matrix) -> Vector:
     kernel = jit.module("peel", "").peel
     pool.launch(kernel, 1, A._indptr, A._indices, order, place, first, degree)
     return Vector._of(A.nrows, degree)
-
-
-def spanning_forest(A: Matrix) -> Matrix | None:
-    """The entries of a square A of least total value that connect what A connects, of equal ones
-    the first; A has no NaN. None for ids beyond 32 bits.
-    """
-    if A.nrows > INT32_MAX:
-        return None
-    rows = A._indptr, A._indices, A._values
-    return A._filtered(traversals.spanning_forest(rows, keep(A)))

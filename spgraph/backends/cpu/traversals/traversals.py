@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.backends.cpu.runtime import jit, pool
+from spgraph.backends.cpu.traversals.spanning_forest import kept_edges, parts_of
 
 # masks of the index into `values`: with ONE all edges read values[0], with EACH edge e reads
 # values[e]
@@ -111,28 +112,11 @@ def strong_components(rows: Rows) -> tuple[int, np.ndarray]:
     return int(count[0]), label
 
 
-def spanning_forest(rows: Rows, keep: np.uint64 = EACH) -> np.ndarray:
+def spanning_forest(rows: Rows) -> np.ndarray:
     """Whether each edge is in the minimum spanning forest. Of equal weights the first edge is
-    preferred; NaN is greater than all numbers. By one thread. `keep` is 0 for one weight of all.
+    preferred; NaN is greater than all numbers.
     """
-    n, m = rows[0].size - 1, rows[1].size
-    kept = np.zeros(m, np.uint8)
-    heads, tails = np.empty((2, m), np.int32)
-    edges = np.empty(m, rows[0].dtype)
-    best, root = np.empty(n, np.int64), np.empty(n, np.int32)
-    pool.launch(
-        jit.module("spanning_forest", "").spanning_forest,
-        1,
-        *rows,
-        keep,
-        kept,
-        heads,
-        tails,
-        edges,
-        best,
-        root,
-    )
-    return kept.view(bool)
+    return kept_edges(rows, parts_of(rows[0]), EACH, False)[: rows[1].size].view(bool)
 
 
 def path_lengths(
