@@ -19,7 +19,7 @@ def k_truss(A: MatrixLike, k: int) -> Matrix:
     Each edge stands both ways, with the number of its triangles in the subgraph as an int64.
 
     Parameters:
-        k: an integer of at least 3, since all edges are in the 2-truss.
+        k: an integer of at least 2; all edges are in the 2-truss.
 
     `A` is as in `triangle_count`, an undirected graph: of a directed matrix edges count whichever
     way they point, once; values are not looked at, loops are no edges. Each round removes all edges
@@ -43,7 +43,7 @@ def k_truss(A: MatrixLike, k: int) -> Matrix:
     """
     if not is_integer(k):
         raise DomainMismatch(f"k_truss: k: expected an integer, got {k!r}")
-    k = check_extent("k_truss: k", k, 3)
+    k = check_extent("k_truss: k", k, 2)
     truss = undirected("k_truss", A)
     while True:
         left = select(support(truss), indexunary.valuege, k - 2)
