@@ -344,7 +344,15 @@ def test_bad_arguments(call: Callable[[], Any], message: str) -> None:
         call()
 
 
-NO_NUMBERS = ["0.1", None, 0.1j, [0.1], np.array([0.1, 0.1]), np.array(["x"]), np.timedelta64(1)]
+NO_NUMBERS = [
+    "0.1",
+    None,
+    0.1j,
+    [0.1],
+    np.array([0.1, 0.1]),
+    np.array(["x"]),
+    np.timedelta64(1, "s"),
+]
 NUMBERS = [
     (kronecker, {"scale": 4}, ("scale", "edge_factor", "a", "b", "c", "d", "noise", "seed")),
     (kronecker_model, {"scale": 4}, ("scale", "edge_factor", "a", "b", "c", "d", "noise", "seed")),

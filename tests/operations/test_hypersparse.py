@@ -70,7 +70,9 @@ def test_ways_to_write_a_mask(device: str) -> None:
     w = u.dup()
     w[v.S] = 9
     assert entries(w) == {3: 9, 7: 9, 2**59: 2, SIZE - 1: 9}
-    small = sg.apply(u, "times", right=100, mask=~v.V, out=Vector.empty(SIZE, np.int16))
+    small = sg.apply(
+        u, "times", right=100, mask=~v.V, out=Vector.empty(SIZE, np.int16, device=device)
+    )
     assert small.dtype == np.int16 and entries(small) == {2**59: 200, SIZE - 1: 300}
 
 

@@ -183,8 +183,8 @@ def settle(thread, threads, order, first, last, paths, exponents, share, share_e
 
 @inner
 def pushes(threads, rows, near_edges, far_edges, acyclic):
-    """Whether to push along the edges of the nearer level, which has so many rows, not to pull along
-    those of the other. Each thread looks at all rows of a push.
+    """Whether to push along the edges of the nearer level, which has so many rows, not to pull
+    along those of the other. Each thread looks at all rows of a push.
     """
     searches = SEARCH * rows * threads if threads > 1 else 0
     return not acyclic and not EXTENDED and PUSH_STEP * near_edges + searches < far_edges
