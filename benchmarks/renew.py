@@ -87,7 +87,7 @@ PARTS = (
     Part("gap_cpu", "cpu", 90, "benchmarks record OPTIONS gap kron --scale 16"),
     Part("gapbs_cpu", "cpu", 600, "benchmarks.cpu.gapbs OPTIONS", ("data", "graphs", "gapbs")),
     Part("bfs_gpu", "gpu", 75, f"benchmarks.gpu.bfs {ON_ONE} OPTIONS", PEERS),
-    Part("algorithms_gpu", "gpu", 90, f"benchmarks.gpu.algorithms {ON_ONE} OPTIONS", PEERS),
+    Part("algorithms_gpu", "gpu", 160, f"benchmarks.gpu.algorithms {ON_ONE} OPTIONS", PEERS),
     Part("operations_gpu", "gpu", 45, "benchmarks.gpu.operations OPTIONS"),
     Part("seeds_gpu", "gpu", 110, "benchmarks seeds --calls 3 --ablate OPTIONS"),
     Part(
@@ -100,7 +100,7 @@ PARTS = (
         "--graphs rmat_n24_32:64,grid4096:64,kron21:64",
     ),
     Part(
-        *("gap_gpu", "gpu", 90),
+        *("gap_gpu", "gpu", 160),
         "benchmarks record OPTIONS gap kron --scale 22 --trials 16 --device cuda",
     ),
     Part(
