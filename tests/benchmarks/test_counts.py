@@ -142,7 +142,7 @@ KERNELS = {
     "sssp": 1,
     "pagerank": 1,
     "connected_components": 1,
-    "triangle_count": 3,
+    "triangle_count": 1,
     "betweenness_centrality": 1,
     "levels": 1,
     "distances": 1,

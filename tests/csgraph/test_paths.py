@@ -380,8 +380,9 @@ def test_indices_are_looked_at_before_they_are_converted(kind: Any) -> None:
 def test_a_truth_of_numpy_asks_for_predecessors() -> None:
     D = np.array([[0, 1, 2], [0, 0, 3], [4, 0, 0]])
     expected = ours.dijkstra(D, return_predecessors=True)
-    found = ours.dijkstra(D, return_predecessors=np.True_)
-    assert all(map(np.array_equal, found, expected))
-    for truth in (2, "yes", [0], object(), 1.0, np.array(1)):
+    for truth in (np.True_, 1, np.array(1)):
+        found = ours.dijkstra(D, return_predecessors=truth)
+        assert all(map(np.array_equal, found, expected))
+    for truth in (2, "yes", [0], object(), 1.0, np.array(2)):
         with pytest.raises(TypeError, match="dijkstra: return_predecessors: expected True or Fal"):
             ours.dijkstra(D, return_predecessors=truth)
