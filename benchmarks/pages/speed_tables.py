@@ -6,6 +6,7 @@ fails where the page and the files differ.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -84,9 +85,9 @@ def building_cpu() -> str:
     return f"{where}\n\n{table(['task', 'spgraph', 'others'], rows)}"
 
 
-def gapbs_cpu() -> str:
+def gapbs(benchmark: str) -> str:
     """A line a graph and task, for each condition spgraph's median, the best peer's and theirs."""
-    name, result = newest("gapbs_cpu")
+    name, result = newest(benchmark)
     conditions: list[tuple[int, bool]] = []
     lines: dict[tuple[str, str], dict[tuple[int, bool], str]] = {}
     for key, entry in result["graphs"].items():
@@ -303,7 +304,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "bfs_cpu": bfs_cpu,
     "bfs_gpu": bfs_gpu,
     "algorithms_cpu": algorithms_cpu,
-    "gapbs_cpu": gapbs_cpu,
+    "gapbs_cpu": functools.partial(gapbs, "gapbs_cpu"),
+    "gapbs_threads_cpu": functools.partial(gapbs, "gapbs_threads_cpu"),
     "algorithms_gpu": algorithms_gpu,
     "operations_cpu": operations_cpu,
     "building_cpu": building_cpu,

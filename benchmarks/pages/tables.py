@@ -67,7 +67,7 @@ def described(name: str, result: Result, *libraries: str, gpus: int = 1) -> str:
     """Where, when, with what and beside what other work a file was measured."""
     where, versions = result["machine"], result["versions"]
     place = f"{where['cores']} cores of {where['cpu']}"
-    if where["gpu"]:
+    if where["gpu"] and "_cpu_" not in name:
         count = {0: "", 1: "one "}.get(gpus, f"up to {gpus} ")
         place = f"{count}{where['gpu']['name']}, driver {where['gpu']['driver_version']}"
     used = [f"{library} {versions[library]}" for library in libraries if library in versions]
