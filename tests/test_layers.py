@@ -332,12 +332,12 @@ def test_what_is_nvidias_stands_in_one_header() -> None:
 
 def test_shards_have_the_functions_of_a_backend() -> None:
     """But for steps of others: those work on arrays, of which containers in shards have none. What
-    the CPU alone has is made of other functions in shards, too, and so are triangles, parents of
-    paths and inverse degrees. What goes shard by shard passes on whatever arguments it gets.
+    the CPU alone has is made of other functions in shards, too, and so are triangles and inverse
+    degrees. What goes shard by shard passes on whatever arguments it gets.
     """
     passing = {f"{name}{kind}" for name in ("apply", "ewise", "select") for kind in ("", "_matrix")}
     assert passing <= vars(distributed).keys()
-    steps = {"levels", "path_parents", "power_shard", "reduce_segments", "scatter", "triangles"}
+    steps = {"levels", "power_shard", "reduce_segments", "scatter", "triangles"}
     steps |= {"inverse_degrees"}
     steps |= listed("Optional, of the CPU alone").keys()
     cpu, shards = (public_functions(PACKAGE / name) for name in ("backends/cpu", "distributed"))

@@ -16,9 +16,16 @@ from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.distribute import distribute
 from spgraph.distributed.io.input import from_model, read
-from spgraph.distributed.loops.closure import closure, dag_edges, parents
+from spgraph.distributed.loops.closure import closure
 from spgraph.distributed.loops.components import contract
 from spgraph.distributed.loops.dependencies import dependencies
+from spgraph.distributed.loops.parents import (
+    closure_counted,
+    closure_path_parents,
+    dag_edges,
+    parents,
+    path_parents,
+)
 from spgraph.distributed.loops.power import power
 from spgraph.distributed.loops.search import search
 from spgraph.distributed.operations.elements import (

@@ -16,6 +16,7 @@ from spgraph.backends.cuda.closure.parents import (
     parents,
     path_parents,
 )
+from spgraph.backends.cuda.closure.parents_shards import ParentsShard
 from spgraph.backends.cuda.contract.components import Shard as ComponentsShard
 from spgraph.backends.cuda.contract.contract import contract
 from spgraph.backends.cuda.dependencies.dependencies import dependencies, levels

@@ -1,30 +1,25 @@
-"""Closures over shards: on one GPU; on several, in one launch or in rounds; or made of operations.
-And their parents.
-"""
+"""Closures over shards: on one GPU; on several, in one launch or in rounds; or by operations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
 
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.closure import COUNTS, Part
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
-from spgraph.distributed.exchange.collectives import reduce_to_owners, replicate, tag_graph
-from spgraph.distributed.exchange.coordinates import materialize, on_shards
+from spgraph.distributed.exchange.collectives import tag_graph
 from spgraph.distributed.exchange.lockstep import run_rounds
 from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.errors import unsettled
 from spgraph.iterations.closure_buckets import composed_closure
-from spgraph.iterations.shortest_path_dag import composed_dag_edges, composed_parents
-from spgraph.semirings import TypedSemiring, monoid
+from spgraph.semirings import TypedSemiring
 
 
 def closure(
@@ -82,44 +77,3 @@ def in_rounds(
 
     kind = placement.kernels.ClosureShard
     return run_rounds("closure", placement, closure_graph(A), asked, COUNTS, kind, given, begin)
-
-
-def dag_edges(
-    A: DistributedMatrix, x: DistributedVector, semiring: TypedSemiring
-) -> DistributedMatrix:
-    """As `dag_edges` of a backend: each shard selects from its rows, with the whole of x gathered;
-    or the single device does, if the closure ran there.
-    """
-    if one := single_device_of(A):
-        return one.run("dag_edges", x, semiring)
-    tag_graph(A)
-
-    def own(on: ModuleType, _: None, rows: Matrix, whole: Vector) -> Matrix:
-        return getattr(on, "dag_edges", composed_dag_edges)(rows, whole, semiring)
-
-    found = on_shards(True, own, (A,), replicate(x))
-    return DistributedMatrix(A.nrows, A.ncols, found, A.device)
-
-
-def parents(
-    A: DistributedMatrix,
-    T: DistributedMatrix | None,
-    x: DistributedVector,
-    semiring: TypedSemiring,
-) -> DistributedVector:
-    """As `parents` of a backend: each shard finds the least parents among its rows, and the owner
-    of a vertex takes the least of all shards; or the single device does, if the closure ran there.
-    """
-    if one := single_device_of(A):
-        return one.run("parents", T, x, semiring)
-    placement = A.device
-    tag_graph(A)
-    materialize(A)
-
-    def own(k: int, whole: Vector) -> Vector:
-        find = getattr(placement.backend(k), "parents", composed_parents)
-        return find(A.lifted(k), None, whole, semiring)
-
-    least = monoid.min.resolve(A.index_dtype)
-    found = reduce_to_owners(placement.map(own, replicate(x)), least, placement)
-    return DistributedVector(A.nrows, found, placement)

@@ -36,7 +36,7 @@ class SingleDevice:
 
     def run(self, loop: str, *arguments: Any) -> Any:
         """What the backend's `loop` makes of the graph and these arguments, with containers in
-        shards gathered and those of the result scattered.
+        shards gathered and those of the result scattered; None where that is None.
         """
         given = [self.gather(v) if isinstance(v, DistributedVector) else v for v in arguments]
         # the transpose of the graph is the only Matrix among them
@@ -46,6 +46,8 @@ class SingleDevice:
         except ConvergenceError as error:
             error.result = self.scatter(cast(Vector, error.result))
             raise
+        if found is None:
+            return None
         if isinstance(found, tuple):
             return tuple(self.scatter(v) if isinstance(v, Vector) else v for v in found)
         return self.scatter_matrix(found) if isinstance(found, Matrix) else self.scatter(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,8 @@ SAMPLE, MOST = 1024, 1 << 14
 LONGEST_WALK, MOST_ROUNDS = 1 << 14, 64
 # no walk from the source is known
 UNKNOWN = 1 << 60
+# a value, and 1, or 0 where there is none, each in an array of one element
+Floor: TypeAlias = tuple[Array, Array]
 
 
 @jit.on_device
@@ -39,8 +42,8 @@ def parents(A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring) -> 
     Two fills, two or three launches (one more if T is another matrix than A), one read-back.
     """
     text = parents_preamble(A, semiring, False)
-    parent = _least(A, T, x.to_bitmap(), semiring, text, jit.NULL)
-    return _with_entries(parent, text)
+    parent = least_parents(A, T, x.to_bitmap(), semiring, text, jit.NULL)
+    return with_entries(parent, text)
 
 
 @jit.on_device
@@ -73,8 +76,11 @@ def closure_path_parents(
     if noted > MOST_TIES or number > MOST:
         return result, None
     text = parents_preamble(A, min_plus.resolve(A.dtype, A.dtype), True)
-    if number and not _choose(others, number, parent, source, text):
-        return result, None
+    if number:
+        chosen = chosen_parents(others, number, parent, source, text)
+        if chosen is None:
+            return result, None
+        put(parent, *chosen, text)
     return result, Vector._of(n, parent, bits=parent_bits, nvals=result.nvals)
 
 
@@ -153,31 +159,40 @@ def path_parents(
     xp, ids = array_module(A._indptr), A._indices.dtype
     text = parents_preamble(A, semiring, True)
     others = xp.zeros(1 + 2 * MOST, ids)  # their number, and pairs
-    parent = _least(A, T, x.to_bitmap(), semiring, text, others)
+    parent = least_parents(A, T, x.to_bitmap(), semiring, text, others)
     number = int(others[:1].view(np.uint32)[0])
     if number > MOST:
         return None
-    if not number:
-        root = xp.full(1, source, ids)
-        jit.launch(jit.kernel("parents", "parents_put", text), 1, root, root, 1, parent)
-    elif not _choose(others, number, parent, source, text):
+    chosen = chosen_parents(others, number, parent, source, text)
+    if chosen is None:
         return None
-    return _with_entries(parent, text)
+    put(parent, *chosen, text)
+    return with_entries(parent, text)
 
 
-def _choose(others: Array, number: int, parent: Array, source: int, text: str) -> bool:
-    """Let each vertex that has several parents, `number` > 0 of them in `others`, have the one on a
-    walk of the fewest edges, and the source itself; False where walks are too long.
+def chosen_parents(
+    others: Array, number: int, parent: Array, source: int, text: str
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """(vertices, their parents): of each vertex that has several, `number` of them in `others`, the
+    one on a walk of the fewest edges; and the source, which is its own. None where walks are too
+    long. `parent` is of no use afterwards, but for other vertices.
     """
-    xp, ids = array_module(parent), parent.dtype
-    put = jit.kernel("parents", "parents_put", text)
-    jit.launch(put, 1, xp.full(1, source, ids), xp.full(1, -1, ids), 1, parent)
+    ids, root = parent.dtype, np.array([source], parent.dtype)
+    if not number:
+        return root, root
+    put(parent, root, np.array([-1], ids), text)
     found = _fewest_edges(others, number, parent, source, text)
     if found is None:
-        return False
-    vertices, chosen = (xp.asarray(np.append(array, ids.type(source))) for array in found)
-    jit.launch(put, vertices.size, vertices, chosen, vertices.size, parent)
-    return True
+        return None
+    vertices, chosen = found
+    return np.append(vertices, root), np.append(chosen, root)
+
+
+def put(parent: Array, vertices: np.ndarray, parents_of: np.ndarray, text: str) -> None:
+    """Let these vertices have these parents."""
+    xp, count = array_module(parent), vertices.size
+    given = xp.asarray(vertices), xp.asarray(parents_of), count, parent
+    jit.launch(jit.kernel("parents", "parents_put", text), count, *given)
 
 
 def parents_preamble(A: Matrix, semiring: TypedSemiring, collects: bool, counting: int = 0) -> str:
@@ -195,18 +210,24 @@ def _parents_program(
     return preamble.semiring(semiring) + preamble.types(**names) + constants
 
 
-def _least(
-    A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring, text: str, others: Array
+def least_parents(
+    A: Matrix,
+    T: Matrix | None,
+    x: Vector,
+    semiring: TypedSemiring,
+    text: str,
+    others: Array,
+    floor: Floor | None = None,
 ) -> Array:
     """The least parent of each vertex, the greatest number of the type where there is none; of
-    those that are not the least, what `others` takes.
+    those that are not the least, what `others` takes. `floor` is as for `_look`.
     """
     n, xp = A.nrows, array_module(A._indptr)
     parent = xp.empty(n, A._indices.dtype)
     nothing = (jit.NULL,) * 4
     jit.sweep(jit.kernel("parents", "parents_start", text), n, n, jit.NULL, parent, *nothing)
     bits = jit.NULL if x._bits is None else x._bits
-    _look(A, T, (x._values, bits), semiring, text, parent, others)
+    _look(A, T, (x._values, bits), semiring, text, parent, others, floor)
     return parent
 
 
@@ -218,33 +239,45 @@ def _look(
     text: str,
     parent: Array,
     others: Array,
+    floor: Floor | None = None,
 ) -> None:
-    """Look for the least parents for the values and bits `x`; see `_least`."""
-    xp, n, m = array_module(A._indptr), A.nrows, A.nvals
-    look = jit.kernel("parents", "parents", text)
-    every = np.uint64(0 if A.iso else EVERY)
-    floor: tuple[Array, Array] = jit.NULL, jit.NULL
-    own = (A._indptr, A._indices, A._values)
+    """Look for the least parents for the values and bits `x`; see `least_parents`. `floor` is one
+    that is known already, of the rows of all shards, or None.
+    """
 
-    def look_along(arrays: tuple[Array, Array, Array], pulls: bool, pushes: bool) -> None:
-        shared = (every, *x, *floor, pulls, pushes, parent, others)
-        jit.resident(look, m, n, m, *arrays, *shared)
+    def look_along(M: Matrix, bound: Floor, pulls: bool, pushes: bool) -> None:
+        every = np.uint64(0 if A.iso else EVERY)
+        own = A.nrows, M.nvals, M._indptr, M._indices, M._values
+        shared = every, *x, *bound, pulls, pushes, parent, others
+        jit.resident(jit.kernel("parents", "parents", text), M.nvals, *own, *shared)
 
+    if T is None or not is_bounded(semiring):
+        look_along(A, (jit.NULL, jit.NULL), False, True)
+        return
+    bound = choose_floor(A, x, semiring, text) if floor is None else floor
+    look_along(A, bound, T is A, True)
+    if T is not A:
+        look_along(with_index_types(T, A), bound, True, False)
+
+
+def is_bounded(semiring: TypedSemiring) -> bool:
+    """Whether values of entries alone may show that they carry nothing, for products that keep the
+    order of their first operands: where values have an order, and products depend on no positions.
+    """
     has_order = preamble.kind_of(semiring.add) in preamble.ORDER.values()
-    # the value of an entry alone does not bound products that depend on positions
-    if T is None or not has_order or semiring.multiply.positional:
-        look_along(own, False, True)
-    else:
-        floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
-        choose = jit.kernel("parents", "parents_floor", text)
-        choose((1,), (SAMPLE,), (n, m, A._indptr, *x, *floor))
-        look_along(own, T is A, True)
-        if T is not A:
-            T = with_index_types(T, A)
-            look_along((T._indptr, T._indices, T._values), True, False)
+    return has_order and not semiring.multiply.positional
 
 
-def _with_entries(parent: Array, text: str) -> Vector:
+def choose_floor(A: Matrix, x: tuple[Array, Array], semiring: TypedSemiring, text: str) -> Floor:
+    """A value such that few entries of A are in rows of better ones."""
+    xp = array_module(A._indptr)
+    floor = xp.empty(1, semiring.dtype), xp.empty(1, np.uint32)
+    choose = jit.kernel("parents", "parents_floor", text)
+    choose((1,), (SAMPLE,), (A.nrows, A.nvals, A._indptr, *x, *floor))
+    return floor
+
+
+def with_entries(parent: Array, text: str) -> Vector:
     """A Vector with an entry for each vertex that has a parent."""
     xp, n = array_module(parent), parent.size
     pack = jit.kernel("parents", "parents_bits", text)

@@ -109,17 +109,20 @@ DEVICE int looks_from(Z value) {
     return s.pushes && (!s.bounded || better(value, s.floor)) ? in | LOOKS_OUT : in;
 }
 
+// Keep that u is a parent of v, and not the least; where many vertices have several, all fail.
+DEVICE void keep_other(Others* others, I v, I u) {
+    if (load_relaxed(&others->number) > MOST) return;
+    const u32 place = atomicAdd(&others->number, 1u);
+    if (place >= MOST) return;
+    others->pairs[2 * place] = v;
+    others->pairs[2 * place + 1] = u;
+}
+
 // u is a parent of v.
 DEVICE void take_parent(I v, I u) {
     const I old = atomicMin(global(s.parent) + v, u);
-    if constexpr (COLLECTS) {
-        // an entry may be tested twice; where many vertices have several parents, all fail
-        if (old == NOTHING || old == u || load_relaxed(&s.others->number) > MOST) return;
-        const u32 place = atomicAdd(&s.others->number, 1u);
-        if (place >= MOST) return;
-        s.others->pairs[2 * place] = v;
-        s.others->pairs[2 * place + 1] = old > u ? old : u;
-    }
+    if constexpr (COLLECTS) // an entry may be tested twice
+        if (old != NOTHING && old != u) keep_other(s.others, v, old > u ? old : u);
 }
 
 // Test `count` entries that the warp keeps, at most BATCH.
@@ -249,6 +252,14 @@ extern "C" __global__ void __launch_bounds__(256)
     parents_bits(i64 n, const I* parent, u32* bits, u64* count) {
     const u64 total = write_bits(n, bits, [=](i64 v) { return parent[v] != NOTHING; });
     if (lane_id() == 0 && total) atomicAdd(count, total);
+}
+
+// Of shards that have looked along their own edges: keep each parent that this one has found, where
+// the least of all shards is another.
+extern "C" __global__ void __launch_bounds__(256)
+    parents_of_others(i64 n, const I* parent, const I* least, Others* others) {
+    for (i64 v = thread_id(); v < n; v += thread_count())
+        if (parent[v] != NOTHING && parent[v] != least[v]) keep_other(others, (I)v, parent[v]);
 }
 
 // Take away the least parents of the vertices that have several, which are the first of `number`
