@@ -52,13 +52,14 @@ TASKS: Calls = {
     "bfs counts": lambda A, W, source: path_counts(A, source, "auto"),
     "bfs counts push": lambda A, W, source: path_counts(A, source, "push"),
     "sssp": lambda A, W, source: sg.sssp(W, source, parents=False),
+    "sssp parents": lambda A, W, source: sg.sssp(W, source),
     "components": lambda A, W, source: sg.connected_components(A),
     "betweenness": lambda A, W, source: sg.betweenness_centrality(A, sources=[source]),
     "pagerank 10": lambda A, W, source: sg.pagerank(A, tol=None, max_iter=10),
     "pagerank 30": lambda A, W, source: sg.pagerank(A, tol=None, max_iter=30),
 }
 ONE_SOURCE = ("components", "pagerank 10", "pagerank 30")
-ON_THE_GRID = ("bfs", "bfs levels", "bfs push", "sssp", "components")
+ON_THE_GRID = ("bfs", "bfs levels", "bfs push", "sssp", "sssp parents", "components")
 
 
 def main() -> None:
@@ -99,7 +100,7 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
             began = time.perf_counter()
             given = {"exchange": exchange} if exchange else {}
             A = graph(name, names, given)
-            W = weighted(A) if "sssp" in tasks else None
+            W = weighted(A) if {"sssp", "sssp parents"} & set(tasks) else None
             if devices == 1:
                 A, W = (None if G is None else one_device(G) for G in (A, W))
                 found = sg.bfs(A, int(A.row_degrees().values.argmax()), parents=False)
