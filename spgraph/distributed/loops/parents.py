@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array
+from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import reduce_to_owners, replicate, tag_graph
@@ -117,7 +117,8 @@ def path_parents(
     every = [v._values for v in replicate(DistributedVector(n, own, placement))]
     pairs = placement.map(lambda k, part, whole: part[0].pairs(whole), along, every)
     pairs = placement.communicator.all_gather(pairs)
-    chosen = along[0][0].chosen(pairs[0], every[0], source)
+    with on_device(placement.devices[0]):
+        chosen = along[0][0].chosen(pairs[0], every[0], source)
     if chosen is None:
         return None
     partition = placement.partition(n)
