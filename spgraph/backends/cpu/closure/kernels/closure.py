@@ -47,6 +47,8 @@ CONVERGED, NOT_CONVERGED = 1, 2
 OWN_ROUNDS = 64
 # into how many pieces a heavy vertex is divided
 PIECES = 16
+# entries and edges between two polls, each of which takes as long as some twenty of them
+POLL_AFTER = 1 << 14
 
 
 @inner
@@ -170,7 +172,10 @@ def relax_block(
     shared, heavy, piece, mine, sync, i, stop, indptr, indices, values, value, parent, visited,
     queued, heads, fills, links, entries, keys, free, heavies, origin, scale, current, state
 ):  # fmt: skip
-    """The edges of the entries from i to stop; of a heavy vertex, heavies[i], one piece of them."""
+    """The edges of the entries from i to stop; of a heavy vertex, heavies[i], one piece of them.
+    Returns how many entries and edges that were.
+    """
+    followed = np.int64(stop - i)
     while i < stop:
         u = np.uint64(heavies[i] if heavy else entries[i])
         first, last = np.int64(indptr[u]), np.int64(indptr[u + np.uint64(1)])
@@ -190,10 +195,12 @@ def relax_block(
                 if number < heavies.size:
                     heavies[number] = u
                     continue
+        followed += last - first
         relax_edges(
             *(shared, mine, sync, u, x, first, last, indices, values, value, parent, visited),
             *(queued, heads, fills, links, entries, keys, free, origin, scale, current, state),
         )
+    return followed
 
 
 @inner
@@ -209,8 +216,11 @@ def relax(
     own = mine * np.uint64(BUCKETS) + np.uint64(current)
     place, rounds, taken = np.int64(0), np.int64(0), np.int64(0)
     chain, size = np.int64(-1), np.int64(0)
+    unpolled = np.int64(POLL_AFTER)
     while True:
-        poll(sync)
+        if unpolled >= POLL_AFTER:
+            poll(sync)
+            unpolled = np.int64(0)
         k = place
         if shared:
             k, taken = take(np.int64(thread), free.shape[0], taken, count, state)
@@ -236,7 +246,7 @@ def relax(
             block = chain
             i = np.uint64(block) * np.uint64(BLOCK)
             stop = i + np.uint64(size)
-        relax_block(
+        unpolled += relax_block(
             *(shared, heavy, k % PIECES, mine, sync, i, stop, indptr, indices, values, value),
             *(parent, visited, queued, heads, fills, links, entries, keys, free, heavies, origin),
             *(scale, current, state),
