@@ -92,7 +92,10 @@ def sssp(
     start = Vector.unit(source, 0, size=A.nrows, dtype=kind, device=A.device)
     found = counted("sssp", A, start, delta) if parents else None
     # d = start min d min.plus A: the least fixed point
-    distance = found.distance if found else least_fixed_point("sssp", A, start, min_plus, delta)
+    if found is None:
+        distance = least_fixed_point("sssp", A, start, min_plus, delta)
+    else:
+        distance = found.into_distance()
     check_reached("sssp", whole, start, distance)
     if found is not None:
         if found.parent is not None:

@@ -106,10 +106,14 @@ class Counted(NamedTuple):
     bits: int
     parent: Vector | None
 
-    @property
-    def distance(self) -> Vector:
-        """The distances alone."""
-        return self.value._with_values(lambda d: d >> self.bits)
+    def into_distance(self) -> Vector:
+        """The distances alone; where `parent` is known, in place of `value`, which has no use then:
+        new memory would take longer than all else that the host does.
+        """
+        if self.parent is None:
+            return self.value._with_values(lambda d: d >> self.bits)
+        self.value._values >>= self.bits
+        return self.value
 
 
 def counted(name: str, A: MatrixLike, start: Vector, delta: float | None) -> Counted | None:

@@ -90,7 +90,7 @@ def test_counted_from_a_small_type(device: str) -> None:
     A = sg.Matrix.from_coo([0, 1], [1, 2], np.array([100, 20], np.int8), nrows=3, ncols=3)
     start = sg.Vector.from_coo([0], np.array([5], np.int8), size=3)
     one = counted("sssp", A.to(device), start.to(device), None)
-    assert one is not None and entries(one.distance) == {0: 5, 1: 105, 2: 125}
+    assert one is not None and entries(one.into_distance()) == {0: 5, 1: 105, 2: 125}
 
 
 @pytest.mark.fused
