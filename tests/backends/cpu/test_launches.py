@@ -66,6 +66,24 @@ def test_all_threads_go_on_where_one_has_left_off(launches: list[int]) -> None:
     assert launches[:4] == [1, 2, 1, 2] and set(launches[4:]) <= {2}
 
 
+@pytest.mark.parametrize("parents", [False, True])
+def test_a_pull_that_finds_all_at_once_wakes_no_thread(parents: bool, launches: list[int]) -> None:
+    """In a complete bipartite graph a level of a million edges takes one thread two probes for each
+    of a thousand vertices.
+    """
+    n = 1000
+    A = np.zeros((2 * n, 2 * n), bool)
+    A[:n, n:] = A[n:, :n] = True
+    A = sg.Matrix.from_dense(A)
+    assert A.is_symmetric()
+    launches.clear()
+    found = sg.bfs(A, 0, parents=parents)
+    assert launches == [1]
+    assert found.level.to_numpy().tolist() == [0] + [2] * (n - 1) + [1] * n
+    if parents:
+        assert found.parent.to_numpy().tolist() == [0] + [n] * (n - 1) + [0] * n
+
+
 @pytest.mark.parametrize("work, threads", [(0, 1), (399_999, 1), (400_000, 2), (10**12, 8)])
 def test_threads_for_work(work: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "processors", lambda: 8)

@@ -181,12 +181,12 @@ def start(
 
 
 @inner
-def is_left(direction, pull, edges, state):
+def is_left(direction, pull, edges, left, open_edges, symmetric, size, state):
     """Whether to leave this level and the rest to a launch of all threads."""
     if state[LEAVE] == 0:
         return False
-    # a pull that pays makes at most about 4 probes for each edge of the frontier
-    if edges >= ALONE or (pull and (direction == 2 or 4 * edges >= ALONE)):
+    work = probes_of(edges, left, open_edges, symmetric, size) if pull else float(edges)
+    if work >= ALONE or direction == 2:
         state[MORE] = SHARE  # what else to know is in `state` already
         return True
     if pull:  # little is left; and another launch would look for a queue
@@ -215,7 +215,7 @@ def search(
     while count > 0 and edges > 0 and left > 0 and depth < max_depth:
         since = nanoseconds() if TRACE else np.int64(0)
         pull = wants_pull(direction, queued, edges, left, open_edges, symmetric, indices.size)
-        if is_left(direction, pull, edges, state):
+        if is_left(direction, pull, edges, left, open_edges, symmetric, indices.size, state):
             return
         barrier(sync, threads)  # all threads have read the counters
         if pull and queued:

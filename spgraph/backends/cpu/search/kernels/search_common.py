@@ -65,6 +65,17 @@ def wants_pull(direction, queued, edges, left, open_edges, symmetric, size):
 
 
 @inner
+def probes_of(edges, left, open_edges, symmetric, size):
+    """About how many in-edges a pull looks at: those of all open vertices or, if the first hit
+    decides, of each as many as `pull_pays` expects.
+    """
+    bound = float(open_edges if symmetric else size)
+    if VALUES and not FIRST:
+        return bound
+    return min(float(left) * float(size) / float(edges), bound)
+
+
+@inner
 def is_over(threads, state, count, edges, left, depth, max_depth):
     """Whether the search ends here, or another form of levels should take over from one thread."""
     if count == 0 or edges == 0 or left <= 0 or depth >= max_depth:
