@@ -191,6 +191,91 @@ def test_a_file_that_is_not_there(server: Server) -> None:
         sg.datasets.fetch("G/none")
 
 
+def answering(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+    """Let every server say this, whatever it is asked."""
+
+    def handle(self: http.server.BaseHTTPRequestHandler) -> None:
+        self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass
+        self.wfile.write(said)
+
+    monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "handle", handle)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip"])
+def test_a_server_that_calls_the_file_a_compressed_text(
+    server: Server, monkeypatch: pytest.MonkeyPatch, coding: str
+) -> None:
+    """As Apache does after `AddEncoding x-gzip .gz`: the file is kept as it is."""
+    body = gzip.compress(ROADS.encode())
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n"
+    answering(monkeypatch, head.encode() + body)
+    checksum = hashlib.sha256(body).hexdigest()
+    know(monkeypatch, Dataset("G/x", f"{server.url}/x.gr.gz", 3, 2, checksum))
+    assert list(sg.datasets.fetch("x")) == [(0, 1, 7), (1, 2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("302 Found\r\nLocation: http://[::1\r\n\r\n", "Invalid IPv6 URL"),
+        (f"302 Found\r\nLocation: http://{'a' * 99}.invalid/\r\n\r\n", "LocationParseError"),
+        ("302 Found\r\nContent-Length: 0\r\n\r\n", "the server answers 302 Found"),
+        ("304 Not Modified\r\n\r\n", "the server answers 304 Not Modified"),
+        ("200 OK\r\nContent-Length: 9\r\n\r\nhalf", "IncompleteRead"),
+        ("200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", "InvalidChunkLength"),
+    ],
+)
+def test_a_server_that_answers_badly(
+    server: Server, monkeypatch: pytest.MonkeyPatch, said: str, words: str
+) -> None:
+    answering(monkeypatch, f"HTTP/1.1 {said}".encode())
+    with pytest.raises(OSError, match=rf"t\.tar\.gz could not be downloaded to .*{words}"):
+        sg.datasets.fetch("G/t")
+    assert not any(file.is_file() for file in sg.datasets.folder().rglob("*"))
+
+
+def test_a_length_that_is_no_number(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = gzip.compress(ROADS.encode())
+    answering(monkeypatch, b"HTTP/1.1 200 OK\r\nContent-Length: long\r\n\r\n" + body)
+    know(monkeypatch, Dataset("G/x", f"{server.url}/x.gr.gz", 3, 2))
+    assert sg.datasets.fetch("x").nvals == 2
+
+
+def test_an_archive_of_which_a_digit_changed(server: Server) -> None:
+    """It can be unpacked, and only the checksum at the end of the stream tells."""
+    path = server.root / "G" / "t.tar.gz"
+    archive(path, {"t/t.mtx": TRIANGLE})
+    plain = gzip.decompress(path.read_bytes())
+    whole = bytearray(gzip.compress(plain, 0))
+    whole[whole.index(b"3 2\n")] = ord("2")
+    path.write_bytes(whole)
+    with pytest.raises(sg.errors.FormatError, match="not a complete archive.*CRC"):
+        sg.datasets.fetch("G/t")
+
+
+@pytest.mark.parametrize("name", ["t/t.mtx", "other"])
+def test_an_archive_of_a_few_bytes_that_claims_more(server: Server, name: str) -> None:
+    """Python's tarfile would read on to the end of 2^60 bytes."""
+    path = server.root / "G" / "t.tar.gz"
+    path.parent.mkdir()
+    member = tarfile.TarInfo(name)
+    member.size = 1 << 60
+    path.write_bytes(gzip.compress(member.tobuf(tarfile.GNU_FORMAT) + bytes(1024)))
+    words = rf"{name} of {1 << 60} bytes is not in it"
+    with pytest.raises(sg.errors.FormatError, match=words):
+        sg.datasets.fetch("G/t")
+
+
+def test_an_archive_cut_off_in_its_first_bytes(server: Server) -> None:
+    path = server.root / "G" / "t.tar.gz"
+    archive(path, {"t/t.mtx": TRIANGLE})
+    path.write_bytes(path.read_bytes()[:3])
+    with pytest.raises(sg.errors.FormatError, match="not a complete archive"):
+        sg.datasets.fetch("G/t")
+
+
 @pytest.mark.parametrize("name", ["web-Gogle", "../x", "G/../../x", "DIMACS9/other", ""])
 def test_unknown_names(name: str) -> None:
     with pytest.raises(ValueError, match=r"datasets\.fetch: name: expected one of") as caught:
