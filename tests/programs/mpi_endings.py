@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import logging
 import os
+import pathlib
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from spgraph import distributed
 from spgraph.distributed import Communicator
 from spgraph.distributed.communicators import MpiCommunicator, TcpStore, messages, timeouts
 from spgraph.errors import CommunicationError
+from spgraph.semirings import min_plus, plus_times
 
 LONG = 3600.0  # seconds: whoever sleeps so long is ended by another
 
@@ -181,6 +184,55 @@ def search_from(comm: MpiCommunicator, search: Callable[..., Any], A: Any) -> No
         tell(f"process {comm.rank}: {error}")
         return
     tell(f"no error {found[0].nvals}")
+
+
+def another_semiring(comm: MpiCommunicator) -> None:
+    """In a product, where the exchange is the same."""
+    A = sg.generators.kronecker(6, 4, seed=1).distribute(comm.num_shards, communicator=comm)
+    odd_one = comm.rank == comm.processes - 1
+    try:
+        found = sg.mxm(A, A, min_plus if odd_one else plus_times)
+    except CommunicationError as error:
+        tell(f"process {comm.rank}: {error}")
+        return
+    tell(f"no error {found!r}")
+
+
+def another_damping(comm: MpiCommunicator) -> None:
+    """In a loop that takes as many rounds with either."""
+    A = sg.generators.kronecker(6, 4, seed=1).distribute(comm.num_shards, communicator=comm)
+    damping = 0.5 if comm.rank == comm.processes - 1 else 0.85
+    try:
+        found = sg.pagerank(A, damping=damping, tol=None, max_iter=3)
+    except CommunicationError as error:
+        tell(f"process {comm.rank}: {error}")
+        return
+    tell(f"no error {found!r}")
+
+
+def another_seed(comm: MpiCommunicator) -> None:
+    """Of a graph that is generated in shards."""
+    model = sg.generators.kronecker_model(6, 4, seed=comm.rank // (comm.processes - 1))
+    try:
+        distributed.from_model(model, comm.num_shards, communicator=comm)
+    except CommunicationError as error:
+        tell(f"process {comm.rank}: {error}")
+        return
+    tell("no error")
+
+
+def another_version(comm: MpiCommunicator) -> None:
+    """Of a file, as long as that of the others: on the disk of another host, say."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "graph.el")
+        odd_one = comm.rank == comm.processes - 1
+        path.write_text("".join(f"{i} {i + 1} {1 + odd_one}\n" for i in range(1000)))
+        try:
+            distributed.read(path, comm.num_shards, communicator=comm)
+        except CommunicationError as error:
+            tell(f"process {comm.rank}: {error}")
+            return
+    tell("no error")
 
 
 def comes_late(comm: MpiCommunicator) -> None:

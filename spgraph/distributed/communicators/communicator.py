@@ -346,7 +346,10 @@ class Communicator:
             return sizes
         rows = self._rows(np.array([type_code(dtype), *sizes]))
         if (rows[:, 0] != rows[0, 0]).any():
-            raise TypeError(f"{name}: expected one type in all shards, got different ones")
+            raise TypeError(
+                f"{name}: expected one type in all shards, got {dtype} here and another one in "
+                "another process; all have to make the same calls with arguments of the same types"
+            )
         return rows[:, 1:].ravel().tolist()
 
     def _described(self, array: Array | None, root: int) -> tuple[tuple[int, ...], np.dtype]:

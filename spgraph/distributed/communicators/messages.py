@@ -265,8 +265,9 @@ class Messages:
         if (number, its) == (self.number, self._call[:96]) and tag != self._tag:
             return (
                 f"{self._call}, call {self.number}: process {process} makes it with another graph, "
-                "or one that is divided in another way, or from another vertex; all processes have "
-                "to call the same functions with the same graph, partition and source"
+                "or one that is divided in another way, or from another vertex, file or seed, or "
+                "over another semiring; all processes have to call the same functions with the "
+                "same arguments"
             )
         return (
             f"it is at {self._call}, call {self.number}, but process {process} at {its}, call "

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+import zlib
 from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from spgraph.containers.storage.arrays import (
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.exchange.coordinates import by_owner, lift, owned_part
-from spgraph.semirings import TypedMonoid
+from spgraph.semirings import TypedMonoid, TypedSemiring
 
 if TYPE_CHECKING:
     from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -30,16 +31,23 @@ if TYPE_CHECKING:
 TAGS = (1 << 63) - 1  # the largest tag
 
 
-def tag_graph(A: DistributedMatrix, start: DistributedVector | None = None) -> None:
-    """Tag the calls of the communicator that follow with the fingerprint of A, and with where the
-    entry of `start` is, if it has one entry: processes that call with another Matrix, or from
-    another vertex, get CommunicationError.
+def tag_graph(
+    A: DistributedMatrix,
+    start: DistributedVector | None = None,
+    semiring: TypedSemiring | None = None,
+    *given: float | str | None,
+) -> None:
+    """Tag the calls of the communicator that follow with the fingerprint of A, where the entry of
+    `start` is, if it has one entry, the semiring, and what else the user has `given`: processes
+    that call with another Matrix, from another vertex, ... get CommunicationError.
     """
     comm = A.device.communicator
     if comm.processes > 1:
         entry = None if start is None else start.entry
         place = 0 if entry is None else 1 + entry.owner + entry.place * A.device.num_shards
-        comm.tag_graph((A.fingerprint | place << 32) & TAGS)
+        name = None if semiring is None else (semiring.name, semiring.dtype.str)
+        others = zlib.crc32(repr((place, name, given)).encode())
+        comm.tag_graph((A.fingerprint | others << 32) & TAGS)
 
 
 def replicate(v: DistributedVector) -> list[Vector]:

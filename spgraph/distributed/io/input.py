@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Sequence
 from typing import Any, Literal, cast, overload
 
@@ -149,6 +150,7 @@ def from_model(
             "generators.kronecker_model makes one"
         )
     comm = chosen("from_model", shards, devices, communicator, exchange)
+    comm.tag_graph(zlib.crc32(repr(model).encode()))
     vertices, rows = generate_shards(model, comm, partition)
     return matrix_of_rows(vertices, rows, comm, exchange, model.symmetric or None)
 

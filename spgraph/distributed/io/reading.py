@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
@@ -36,6 +37,7 @@ from spgraph.io.source import LONGEST_LINE, Source, is_pipe
 from spgraph.io.table import Layout, read_block
 
 STEP = 1 << 23  # a process parses so many bytes of text between two exchanges
+SAMPLE, SAMPLES = 1 << 12, 64  # bytes, and how many of them of a file are compared
 ENTRIES = 1 << 20  # a shard sends so many entries at once
 
 
@@ -80,6 +82,7 @@ def read_shards(
         return [Text(path, symmetric, base, kind, compact, communicator)]
 
     (text,), _ = together(begin, communicator)
+    communicator.tag_graph(text.checksum)
     layout = text.layout
     if layout is None:
         return None
@@ -130,11 +133,14 @@ class Text:
         self.layout: Layout | None = None  # None: it is no list of entries
         self.types: tuple[str, ...] = ()
         self.communicator = communicator
+        self.checksum = zlib.crc32(repr((self.suffix, symmetric, base, dtype, compact)).encode())
         self.entries = 0
         self.reals = False  # whether any value so far is no integer
         if self.suffix in ("", ".npz", *binsparse_files.SUFFIXES) or is_pipe(self.name):
             return
         self.version = _version(self.name)
+        if not self.compression:  # which may differ where the text does not
+            self.checksum = _sampled(self.name, self.checksum)
         with Source(self.name, self.compression) as source:
             layout = self._header(source)
             self.offset = source.offset
@@ -292,6 +298,19 @@ def _version(path: str) -> tuple[int, int, int]:
     """What differs once somebody has written to a file, or put another in its place."""
     found = os.stat(path)
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _sampled(path: str, checksum: int) -> int:
+    """The checksum, continued with the size of a file and parts of it: processes that read other
+    versions of it, of which each would have its share of the entries, find out.
+    """
+    size = os.path.getsize(path)
+    checksum = zlib.crc32(str(size).encode(), checksum)
+    with open(path, "rb") as stream:
+        for start in range(0, size, max(SAMPLE, size // SAMPLES)):
+            stream.seek(start)
+            checksum = zlib.crc32(stream.read(SAMPLE), checksum)
+    return checksum
 
 
 def _lines(stream: IO[bytes], offset: int, first: int, last: int) -> tuple[int, bytes]:

@@ -35,7 +35,7 @@ def closure(
     into each other's memory, or in rounds with an exchange after each. Where the backend
     has no kernels for that (on CPUs) it is made of operations.
     """
-    tag_graph(A, start)
+    tag_graph(A, start, semiring)
     placement = A.device
     if one := single_device_of(A):
         return one.run("closure", start, semiring, delta, reach)

@@ -39,7 +39,8 @@ def power(
     synchronise once in an iteration, twice with a norm, once more for a second hop.
     """
     matrices = cast(tuple[DistributedMatrix, ...], iteration.matrices)
-    tag_graph(matrices[0])
+    limits = *iteration.constants, iteration.norm, iteration.tol, iteration.max_iter
+    tag_graph(matrices[0], None, iteration.semiring, *limits)
     if not isinstance(x, DistributedVector):
         n = matrices[0].nrows
         x = matrices[0].device.filled(x, size=n, dtype=np.float64)

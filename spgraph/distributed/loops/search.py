@@ -47,7 +47,7 @@ def search(
     into each other's memory, or in rounds with an exchange after each level. Where the backend has
     no kernels for that, a level is a product under the mask of the unvisited.
     """
-    tag_graph(A, start)
+    tag_graph(A, start, semiring, max_depth)
     if one := single_device_of(A):
         return one.run("search", T, start, semiring, first_hit, direction, max_depth, trace)
     if A.device.has("SearchShard" if A.device.peers is None else "search_peers"):

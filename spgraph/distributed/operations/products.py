@@ -31,7 +31,7 @@ def pull(
     flip: bool,
 ) -> DistributedVector:
     """A u: every shard multiplies its rows of A with the whole of u, which is all-gathered."""
-    tag_graph(A, u)
+    tag_graph(A, u, semiring)
 
     def own(on: ModuleType, allowed: Mask | None, rows: Matrix, whole: Vector) -> Vector:
         return on.pull(rows, whole.to_bitmap(), semiring, allowed, flip)
@@ -51,7 +51,7 @@ def push(
     the owners of the columns, which apply the mask.
     """
     placement = A.device
-    tag_graph(A, u)
+    tag_graph(A, u, semiring)
     materialize(A, mask)
 
     def all_rows(k: int, shard: Vector) -> Vector:
@@ -120,7 +120,7 @@ def _multiplied(
     ncols: int,
 ) -> DistributedMatrix:
     """The product that own(backend, mask, rows of A, B) computes of the rows of each shard."""
-    tag_graph(A)
+    tag_graph(A, None, semiring)
     found = on_shards(semiring.multiply.positional, own, (A,), B.replicated(), mask=mask)
     return DistributedMatrix(A.nrows, ncols, found, A.device)
 
@@ -136,7 +136,7 @@ def multiply_array(
     """
     placement, columns = A.device, X.shape[1]
     partition = placement.partition(A.nrows)
-    tag_graph(A)
+    tag_graph(A, None, semiring)
     materialize(A)
     if placement.communicator.processes > 1:  # the all-gather trusts the sizes that it is given
         form = zlib.crc32(f"{X.shape} {X.dtype}".encode())
