@@ -3,6 +3,7 @@
 Numba is imported inside the functions, so that `import spgraph` does not load it.
 """
 
+import ast
 import math
 import operator
 import re
@@ -17,13 +18,17 @@ from ..errors import DomainMismatch
 from ..process.activity import preparing
 from ..process.interrupts import deferred
 from ..process.lazy_imports import whole
-from .functions import C_TYPES, NAME, names
+from .functions import BOOL, C_TYPES, FLOAT64, INT64, NAME, names
+from .vocabulary import OPERATORS
 
 Types = tuple[np.dtype, ...]
 
-# Operations of which everybody knows the type over two floats of the same one. The rules that
-# kernels of CUDA share with the CPU need no others, and importing Numba takes half a second.
+# Operations of which everybody knows the types over two floats of the same one, and over the usual
+# numbers of graphs. Many functions need no others, and importing what Numba finds types with takes
+# longer than loading all kernels of an algorithm from disk.
+_USUAL = {np.dtype(np.int32), INT64, FLOAT64}
 _ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv}
+_ARITHMETIC |= {operator.floordiv, operator.mod}
 _COMPARISONS = {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge}
 
 
@@ -33,6 +38,9 @@ def infer(text: str, types: Types) -> np.dtype:
     """The type that a function, given as text, returns for arguments of `types`. DomainMismatch,
     with Numba's reason, if it does not compile for them or does not return one number.
     """
+    known = _known_result(text, types)
+    if known is not None:
+        return known
     numba = _numba()
     try:
         function = _function(text)
@@ -48,6 +56,35 @@ def infer(text: str, types: Types) -> np.dtype:
     if result is None or result.name not in C_TYPES:
         raise DomainMismatch(f"returns {returned} for {names(types)}; expected one number")
     return result
+
+
+def _known_result(text: str, types: Types) -> np.dtype | None:
+    """What `infer` gives of a function that returns a formula of known types; None of others."""
+    match ast.parse(text).body:
+        case [ast.FunctionDef(args=arguments, body=[ast.Return(value=ast.expr() as value)])]:
+            taken = (argument.arg for argument in arguments.args)
+            return _type_of(value, dict(zip(taken, types, strict=True)))
+    return None
+
+
+def _type_of(node: ast.expr, taken: dict[str, np.dtype]) -> np.dtype | None:
+    match node:
+        case ast.Name(id=name):
+            return taken.get(name)
+        case ast.Constant(value=float()):
+            return FLOAT64
+        case ast.Constant(value=int() as value) if type(value) is int and value < 2**63:
+            return INT64
+        case ast.BinOp(left=left, op=op, right=right):
+            parts = [left, right]
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            parts = [left, right]
+        case _:
+            return None
+    found = [dtype for part in parts if (dtype := _type_of(part, taken)) is not None]
+    function = OPERATORS.get(type(op))
+    known = _known_types(function, tuple(found)) if function and len(found) == 2 else None
+    return None if known is None else known[-1]
 
 
 def _function(text: str) -> Any:
@@ -81,17 +118,34 @@ def operation_types(function: Callable[..., object], types: Types) -> Types | No
     """The types that Numba casts the operands of an operation to, followed by its result type; None
     if the operation is not defined for `types`.
     """
-    if len(types) == 2 and types[0] == types[1] and types[0].kind == "f":
-        if function in _ARITHMETIC:
-            return *types, types[0]
-        if function in _COMPARISONS:
-            return *types, np.dtype(bool)
+    known = _known_types(function, types)
+    if known is not None:
+        return known
     found = _resolve(function, types)
     return (
         None
         if found is None
         else tuple(_dtype(dtype) for dtype in (*found.args, found.return_type))
     )
+
+
+def _known_types(function: Callable[..., object], types: Types) -> Types | None:
+    """What `operation_types` gives for arithmetic and comparisons of two floats of one type or two
+    of the usual numbers; None for others.
+    """
+    if len(types) != 2:
+        return None
+    same = types[0] == types[1]
+    if not (same and types[0].kind == "f") and not _USUAL.issuperset(types):
+        return None
+    common = types[0] if same else FLOAT64 if FLOAT64 in types else INT64
+    if function in _COMPARISONS:
+        return common, common, BOOL
+    if function in _ARITHMETIC:
+        common = common if common.kind == "f" else INT64
+        quotient = function is operator.truediv and common == INT64
+        return common, common, FLOAT64 if quotient else common
+    return None
 
 
 @cache

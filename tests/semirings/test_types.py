@@ -27,6 +27,15 @@ from spgraph.semirings import (
 )
 from spgraph.semirings.userdefined import Scalar
 
+FORMULAS = (
+    *("x", "1", "0.5", "True", "-1", "-x", "i * 2 - 1", "x * i + (n - 1 - i)", "n - 1 - i % 3"),
+    *("i / 2", "i // 2", "x % 2", "i == n", "x < 1", "0 < i < 9", "i ** 2", "x + True", "not x"),
+    *("i + 9223372036854775807", "i + 9223372036854775808", "min(i, n)", "i if x > 0 else n"),
+)
+PAIRS = (
+    *("f4 f4", "f8 f8", "i8 i8", "i4 i4", "i8 f8", "f8 i8", "i4 i8", "i8 i4", "i4 f8", "f8 i4"),
+    *("f4 f8", "i8 f4", "u8 i8", "i2 i2"),
+)
 SUMS, LOGICAL = ("plus", "times"), ("lor", "land", "lxor", "lxnor", "eq")
 
 
@@ -35,13 +44,38 @@ def takes(operator: str, dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "iu" if operator in ("bor", "band", "bxor", "bxnor") else True
 
 
-@pytest.mark.parametrize("x", [np.dtype("f4"), np.dtype("f8")], ids=str)
-def test_types_that_are_known_without_numba_are_those_of_numba(x: np.dtype[Any]) -> None:
+@pytest.mark.parametrize("types", PAIRS)
+def test_types_that_are_known_without_numba_are_those_of_numba(types: str) -> None:
+    x, y = map(np.dtype, types.split())
     for function in vocabulary.OPERATORS.values():
-        found = inference._resolve(function, (x, x))
+        found = inference._resolve(function, (x, y))
         kinds = found and tuple(map(inference._dtype, (*found.args, found.return_type)))
-        assert inference.operation_types(function, (x, x)) == kinds, function
+        assert inference.operation_types(function, (x, y)) == kinds, function
+        assert inference._known_types(function, (x, y)) in (None, kinds), function
     assert inference.unify(x, x) == x
+
+
+@pytest.mark.parametrize("x", map(np.dtype, ("bool", "i4", "i8", "f4")), ids=str)
+def test_formulas_have_the_types_that_numba_infers(
+    x: np.dtype[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = set()
+    for formula in FORMULAS:
+        text = f"def user(x, i, n):\n    return {formula}\n"
+        types = x, np.dtype("i8"), np.dtype("f8")
+        if inference._known_result(text, types) is not None:
+            known.add(formula)
+        found = inference.infer.__wrapped__(text, types)
+        with monkeypatch.context() as patch:
+            patch.setattr(inference, "_known_result", lambda *given: None)
+            assert inference.infer.__wrapped__(text, types) == found, formula
+    assert {"x", "1", "i * 2 - 1", "i / 2", "i == n"} <= known
+    assert ("x * i + (n - 1 - i)" in known) == (x.name in ("int32", "int64"))
+
+
+def test_a_formula_that_is_none_is_refused_by_numba() -> None:
+    with pytest.raises(DomainMismatch, match="missing"):
+        BinaryOp.from_expressions("wrong", python="x + missing", cuda="x")
 
 
 def test_integer_sums_have_the_types_that_numba_infers() -> None:
