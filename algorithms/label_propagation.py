@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
-import numpy as np
-
-from ..containers import Matrix, MatrixLike, Vector
-from ..containers.storage.arrays import Array
+from ..containers import MatrixLike, Vector
 from ..errors import ConvergenceError
+from ..iterations.labels import sweep_labels
 from ..iterations.power_iteration import check_limits
-from ..operations import (
-    apply,
-    assign,
-    diag,
-    ewise_union,
-    extract,
-    mxm,
-    reduce_rowwise,
-    select,
-)
-from ..semirings import BinaryOp, IndexUnaryOp, binary, indexunary, monoid, plus_first
 from .greedy_color import greedy_color
 from .random_words import checked_seed
 from .triangle_count import undirected
@@ -62,45 +47,10 @@ def label_propagation(A: MatrixLike, *, max_iter: int = 100, seed: int | None = 
     """
     A = undirected("label_propagation", A)
     check_limits("label_propagation", None, max_iter)
-    own = diag(Vector.filled(1, size=A.nrows, dtype=np.int64, device=A.device))
-    # an edge counts 1 + 1 and a vertex's own label 0 + 1, so that it decides among equals
-    votes = ewise_union(A.pattern(np.int64), own, binary.plus, left=0, right=1)
     color = greedy_color(A, seed=checked_seed("label_propagation", seed, A.device))
-    classes = [(ids, extract(votes, ids)) for ids in _classes(color)]
-    label = Vector.arange(A.nrows, device=A.device)
-    for _ in range(max_iter):
-        last = label.dup()
-        for ids, neighbours in classes:
-            # C = N plus.first L: the votes of the neighbours of i for l, where L(v, label(v)) = 1
-            C = mxm(neighbours, Matrix._from_columns(label, ncols=A.nrows), plus_first)
-            assign(label, _most(C).astype(label.dtype), ids)
-        if label.isequal(last):
-            return label
-    raise ConvergenceError(
-        f"label_propagation: labels still change after {max_iter} sweeps; raise max_iter", label
-    )
-
-
-def _classes(color: Vector) -> list[Array]:
-    """The vertices of each colour."""
-    colors = range(int(color._value_range()[1]) + 1) if color.size else ()
-    return [select(color, indexunary.valueeq, c).to_coo()[0] for c in colors]
-
-
-def _most(votes: Matrix) -> Vector:
-    """The label with the most votes in each row, the least of them."""
-    n = votes.ncols
-    best = reduce_rowwise(apply(votes, votes_and_label(), right=n), monoid.max)
-    return apply(best, label_of(), right=n)
-
-
-@functools.cache
-def votes_and_label() -> IndexUnaryOp:
-    """(votes, -label) as one number, below 2 n^2."""
-    return IndexUnaryOp.define(lambda x, i, j, n: x * n + (n - 1 - j), "votes_and_label")
-
-
-@functools.cache
-def label_of() -> BinaryOp:
-    """The label in such a number."""
-    return BinaryOp.define(lambda x, n: n - 1 - x % n, "label_of")
+    label, settled = sweep_labels(A, color, max_iter)
+    if not settled:
+        raise ConvergenceError(
+            f"label_propagation: labels still change after {max_iter} sweeps; raise max_iter", label
+        )
+    return label

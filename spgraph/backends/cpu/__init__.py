@@ -50,6 +50,11 @@ from spgraph.backends.cpu.structure.sort_entries import fold_entries, sort_entri
 from spgraph.backends.cpu.structure.support import support
 from spgraph.backends.cpu.structure.transpose import transpose
 from spgraph.backends.cpu.structure.triangles import triangles
-from spgraph.backends.cpu.structure.vertex_by_vertex import choose_greedily, color_greedily, peel
+from spgraph.backends.cpu.structure.vertex_by_vertex import (
+    choose_greedily,
+    color_greedily,
+    peel,
+    sweep_labels,
+)
 from spgraph.backends.cpu.traversals import traversals
 from spgraph.backends.cpu.traversals.spanning_forest import spanning_forest

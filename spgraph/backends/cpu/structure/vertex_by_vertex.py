@@ -1,4 +1,4 @@
-"""What one thread chooses vertex by vertex: greedy colourings and sets, cores."""
+"""What is chosen vertex by vertex: greedy colourings and sets, cores, by one thread; labels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from spgraph.backends.cpu.runtime import jit, pool
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.sorting import order_of
+
+# rows and entries from which a colour is worth dividing among threads that run already, and the
+# number of vertices that one takes at a time
+SHARED, PIECE = 4096, 64
+# sweeps that nobody waits for
+MOST = 1 << 62
 
 
 def color_greedily(A: Matrix, power: Vector, word: Vector) -> Vector:
@@ -50,3 +56,46 @@ def peel(A: Matrix) -> Vector:
     kernel = jit.module("peel", "").peel
     pool.launch(kernel, 1, A._indptr, A._indices, order, place, first, degree)
     return Vector._of(A.nrows, degree)
+
+
+def sweep_labels(A: Matrix, color: Vector, sweeps: int) -> tuple[Vector, bool]:
+    """(labels, whether the last sweep left all as they were) of at most `sweeps` over the symmetric
+    pattern A without loops, colour by colour: each vertex takes the label of most of its
+    neighbours, of several its own or else the least.
+
+    Beside A it needs a number a vertex for each thread.
+    """
+    n = A.nrows
+    order, degrees = order_of(color._values), np.diff(A._indptr)
+    ends = np.bincount(color._values).cumsum()
+    threads = pool.threads_for(n + A.nvals, pool.LONG_STEPS)
+    steps, shared = _colors_together(ends, degrees.take(order), threads)
+    label = np.arange(n, dtype=index_dtype(n))
+    longest = int(degrees.max(initial=0))
+    counts = np.zeros((threads, n), index_dtype(2 * longest + 1))
+    changes = np.zeros(4, np.int64)
+    changes[3] = 1
+    pool.launch(
+        *(jit.module("sweep_labels", "").sweep_labels, threads, A._indptr, A._indices, order),
+        *(steps, shared, PIECE, np.zeros(shared.size, np.int64), min(sweeps, MOST), label),
+        *(np.ones(n, bool), counts, changes),
+    )
+    return Vector._of(n, label), bool(changes[3] == 0)
+
+
+def _colors_together(
+    ends: np.ndarray, degrees: np.ndarray, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(the bounds of steps, which of them are for all threads): those are large colours, those of
+    one thread the colours between them. ends[c] is the end of colour c in the order that `degrees`
+    have.
+    """
+    if threads == 1 or not ends.size:
+        return np.array([0, degrees.size]), np.zeros(1, bool)
+    work = np.diff(
+        (degrees.cumsum(dtype=np.int64) + np.arange(degrees.size)).take(ends - 1), prepend=0
+    )
+    large = work >= SHARED
+    # a step ends with a large colour, and before one
+    last = large | np.append(large[1:], True)
+    return np.append(0, ends[last]), large[last]
