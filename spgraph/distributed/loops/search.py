@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -56,6 +56,22 @@ def search(
     return cast(Result, made)
 
 
+class KernelSearch(NamedTuple):
+    """A search as the kernels of several GPUs take it: the arguments of `search_peers` beside the
+    memory that GPUs share, in order.
+    """
+
+    graph: ShardedGraph
+    rows: Sequence[Any]  # of each local shard what its pulls look at first, None if it only pushes
+    findable: int  # rows of all shards with entries
+    sources: Sequence[Array | int | None]
+    values: Sequence[Array | np.generic | None] | None  # None: levels alone
+    semiring: TypedSemiring | None  # None: the least parents, if anything beside levels
+    direction: str
+    max_depth: int
+    trace: bool
+
+
 def by_kernels(
     A: DistributedMatrix,
     T: DistributedMatrix | None,
@@ -70,45 +86,64 @@ def by_kernels(
     it.
     """
     placement, parents = A.device, semiring is not None and finds_parents(semiring)
-    found: Sequence[Found]
     # kernels of one launch take a start of one entry as numbers
     sources, values = sparse_entries(start) if placement.peers is None else start_entries(start)
     T = A._T if T is None and parents and placement.peers is not None else T
-    graph, way = sharded_graph(A, T), "push" if T is None else direction
-    rows: Rows = ([None] * len(sources), A.nrows)
+    graph = sharded_graph(A, T)
+    rows: Rows = [None] * len(sources), A.nrows
     if T is not None:
         rows = rows_of(placement, graph, semiring is not None)
-    asked = (semiring is not None, None if parents else semiring)
+    asked = KernelSearch(
+        graph,
+        *rows,
+        sources,
+        values=None if semiring is None else values,
+        semiring=None if parents else semiring,
+        direction="push" if T is None else direction,
+        max_depth=max_depth,
+        trace=trace,
+    )
     if placement.peers is None:
-        kind = placement.kernels.SearchShard
-        given = [(A.nvals, rows[1], own, *asked) for own in rows[0]]
-
-        def begin(k: int, shard: Any) -> Steps[tuple[Found, list[tuple[int, ...]]]]:
-            return shard.search(sources[k], values[k], way, max_depth)
-
-        made = run_rounds("search", placement, graph, asked, COUNTS, kind, given, begin)
-        found = [part for part, _ in made]
-        levels = np.array(made[0][1], np.int64).reshape(-1, 4) if trace else None
+        found, levels = in_rounds(A, asked)
     else:
-        entries = sources, None if semiring is None else values
-        found, levels = placement.kernels.search_peers(
-            graph, placement.peers, *rows, *entries, asked[1], way, max_depth, trace
-        )
-
-    def whole(values: Sequence[Array], bits: Sequence[Array | None]) -> DistributedVector:
-        shards = [
-            Vector._of(own.size, own, bits=present, nvals=part.num_visited)
-            for part, own, present in zip(found, values, bits, strict=True)
-        ]
-        return DistributedVector(A.nrows, shards, placement, in_flight=True)
-
-    level = whole([part.level for part in found], [part.visited for part in found])
+        found, levels = placement.kernels.search_peers(graph, placement.peers, *asked[1:])
+    level = joined(A, found, [part.level for part in found], [part.visited for part in found])
     if semiring is None:
         return level, None, levels
-    sums: list[Any] = [part.value for part in found]
-    if sums[0].dtype != semiring.dtype:  # parents, in the least type of ids
-        sums = placement.map(widened, sums, sources, values, [semiring.dtype] * len(sums))
-    return level, whole(sums, [part.visited_copy for part in found]), levels
+    labels: list[Any] = [part.value for part in found]
+    if labels[0].dtype != semiring.dtype:  # parents, in the least type of ids
+        kinds = [semiring.dtype] * len(labels)
+        labels = placement.map(widened, labels, sources, values, kinds)
+    return level, joined(A, found, labels, [part.visited_copy for part in found]), levels
+
+
+def in_rounds(A: DistributedMatrix, asked: KernelSearch) -> tuple[list[Found], np.ndarray | None]:
+    """What each local shard finds in rounds that the host drives, and rows of the trace."""
+    placement, kind = A.device, A.device.kernels.SearchShard
+    sought = (asked.values is not None, asked.semiring)
+    given = [(A.nvals, asked.findable, own, *sought) for own in asked.rows]
+
+    def begin(k: int, shard: Any) -> Steps[tuple[Found, list[tuple[int, ...]]]]:
+        values = None if asked.values is None else asked.values[k]
+        return shard.search(asked.sources[k], values, asked.direction, asked.max_depth)
+
+    made = run_rounds("search", placement, asked.graph, sought, COUNTS, kind, given, begin)
+    levels = np.array(made[0][1], np.int64).reshape(-1, 4) if asked.trace else None
+    return [part for part, _ in made], levels
+
+
+def joined(
+    A: DistributedMatrix,
+    found: Sequence[Found],
+    values: Sequence[Array],
+    bits: Sequence[Array | None],
+) -> DistributedVector:
+    """The Vector of what the local shards have found: these values where the bits are set."""
+    shards = [
+        Vector._of(own.size, own, bits=present, nvals=part.num_visited)
+        for part, own, present in zip(found, values, bits, strict=True)
+    ]
+    return DistributedVector(A.nrows, shards, A.device, in_flight=True)
 
 
 @functools.lru_cache(maxsize=1024)
