@@ -5,9 +5,10 @@ the others; when all have asked, all are answered, by a communicator or by peers
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -139,33 +140,42 @@ class ByCommunicator:
         return start
 
 
-def run_rounds(
+class Rounds(NamedTuple):
+    """A loop in rounds: its local shards, which a graph keeps, and how they exchange."""
+
+    shards: list[Any]
+    devices: Sequence[str]
+    exchange: ByCommunicator
+    lock: threading.Lock  # of the graph: another thread's loop over it uses the same memory
+
+    def run(self, begin: Callable[[int, Any], Generator[tuple[str, Any], Any, R]]) -> list[R]:
+        """What the shards find; begin(k, shard) is the generator of local shard k."""
+        with self.lock:
+            steps = list(map(begin, range(len(self.shards)), self.shards))
+            return run(steps, self.devices, self.exchange)
+
+
+def rounds_of(
     loop: str,
+    asked: object,
     placement: Placement,
     graph: ShardedGraph,
-    asked: object,
     counts: int,
-    kind: Any,
-    given: Sequence[tuple[Any, ...]],
-    begin: Callable[[int, Any], Generator[tuple[str, Any], Any, R]],
-) -> list[R]:
-    """What the shards of a loop in rounds find. `kind`, a class of the backend, makes local shard
-    k, which is p of all, for what is asked: kind(graph, k, p, *given[k], words), with words of the
-    host for its counts, `counts` and one for each shard. That is done once, and kept with the
-    graph. begin(k, shard) is its generator.
+    make: Callable[[int, int, np.ndarray], Any],
+) -> Rounds:
+    """The rounds of a loop for what is asked, made once and kept with the graph. make(k, p, words)
+    is local shard k, which is p of all, with words of the host for its counts: `counts` and one for
+    each shard.
     """
-    kept: dict[Any, tuple[list[Any], ByCommunicator]] = graph.plans(f"{loop} in rounds", asked)
+    kept: dict[Any, Rounds] = graph.plans(f"{loop} in rounds", asked)
     found = kept.get(asked)
     if found is None:  # another thread may forget it, or make one too
         shape = len(graph.shards), counts + placement.num_shards
         counters = host_mapped(shape, graph.shards[0].indptr)
-        made = placement.map(
-            lambda k, p, own: kind(graph, k, p, *own, counters[k]), placement.local, given
-        )
-        found = kept[asked] = made, ByCommunicator(placement.communicator, counters)
-    shards, exchange = found
-    with graph.lock:  # another thread's loop over the graph uses the same memory
-        return run(list(map(begin, range(len(shards)), shards)), placement.devices, exchange)
+        shards = placement.map(lambda k, p: make(k, p, counters[k]), placement.local)
+        exchange = ByCommunicator(placement.communicator, counters)
+        found = kept[asked] = Rounds(shards, placement.devices, exchange, graph.lock)
+    return found
 
 
 class ByPeers:

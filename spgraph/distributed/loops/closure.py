@@ -14,7 +14,7 @@ from spgraph.containers.storage.arrays import Array
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
-from spgraph.distributed.exchange.lockstep import run_rounds
+from spgraph.distributed.exchange.lockstep import rounds_of
 from spgraph.distributed.loops.sharded_graph import closure_graph, sparse_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.errors import unsettled
@@ -70,10 +70,12 @@ def in_rounds(
     a semiring prepares it.
     """
     placement, asked = A.device, (semiring, delta is not None and semiring.dtype != np.bool_)
-    given = [(A.nvals, *asked)] * len(ids)
+    graph, edges = closure_graph(A), A.nvals
+
+    def make(k: int, p: int, words: np.ndarray) -> Any:
+        return placement.kernels.ClosureShard(graph, k, p, edges, *asked, words)
 
     def begin(k: int, shard: Any) -> Steps[Part]:
         return shard.closure(ids[k], values[k], delta, reach)
 
-    kind = placement.kernels.ClosureShard
-    return run_rounds("closure", placement, closure_graph(A), asked, COUNTS, kind, given, begin)
+    return rounds_of("closure", asked, placement, graph, COUNTS, make).run(begin)

@@ -19,7 +19,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import tag_graph
-from spgraph.distributed.exchange.lockstep import run_rounds
+from spgraph.distributed.exchange.lockstep import rounds_of
 from spgraph.distributed.loops.sharded_graph import sharded_graph, sparse_entries, start_entries
 from spgraph.distributed.loops.single_device import single_device_of
 from spgraph.iterations.level_search import composed_search
@@ -119,15 +119,18 @@ def by_kernels(
 
 def in_rounds(A: DistributedMatrix, asked: KernelSearch) -> tuple[list[Found], np.ndarray | None]:
     """What each local shard finds in rounds that the host drives, and rows of the trace."""
-    placement, kind = A.device, A.device.kernels.SearchShard
+    placement, graph, edges = A.device, asked.graph, A.nvals
     sought = (asked.values is not None, asked.semiring)
-    given = [(A.nvals, asked.findable, own, *sought) for own in asked.rows]
+
+    def make(k: int, p: int, words: np.ndarray) -> Any:
+        pulled = (asked.findable, asked.rows[k])
+        return placement.kernels.SearchShard(graph, k, p, edges, *pulled, *sought, words)
 
     def begin(k: int, shard: Any) -> Steps[tuple[Found, list[tuple[int, ...]]]]:
         values = None if asked.values is None else asked.values[k]
         return shard.search(asked.sources[k], values, asked.direction, asked.max_depth)
 
-    made = run_rounds("search", placement, asked.graph, sought, COUNTS, kind, given, begin)
+    made = rounds_of("search", sought, placement, graph, COUNTS, make).run(begin)
     levels = np.array(made[0][1], np.int64).reshape(-1, 4) if asked.trace else None
     return [part for part, _ in made], levels
 

@@ -20,7 +20,6 @@ from benchmarks.seeds import leading_neighbours
 from spgraph.backends.cuda.search import search_rounds
 from spgraph.distributed import LocalCommunicator
 from spgraph.distributed.exchange import lockstep
-from spgraph.distributed.loops import search as searches
 from spgraph.distributed.loops.sharded_graph import sharded_graph
 from spgraph.iterations import search
 from spgraph.semirings import min_secondi
@@ -156,7 +155,7 @@ def test_a_search_that_waited_for_one_that_failed(
     start = graph("skewed both", case).start().to(A.device)
     first = graph("skewed both", "paths").start().to(A.device)
     shim_exchanges.install(monkeypatch)
-    run_rounds, run = searches.run_rounds, search_rounds.Shard.run
+    run_rounds, run = lockstep.Rounds.run, search_rounds.Shard.run
     waits, found = threading.Event(), []
 
     def other() -> None:
@@ -176,7 +175,7 @@ def test_a_search_that_waited_for_one_that_failed(
             raise ZeroDivisionError
         run(shard, name, *given, **more)
 
-    monkeypatch.setattr(searches, "run_rounds", waited)
+    monkeypatch.setattr(lockstep.Rounds, "run", waited)
     monkeypatch.setattr(search_rounds.Shard, "run", compact_or_fail)
     with pytest.raises(ZeroDivisionError):
         search(A, first, CASES["paths"].semiring, direction="push")
