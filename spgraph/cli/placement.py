@@ -16,6 +16,7 @@ from spgraph.containers.storage.arrays import check_device
 from spgraph.distributed.communicators.checks import check_most
 from spgraph.errors import FormatError
 from spgraph.io.files import read_named
+from spgraph.io.request import Request
 from spgraph.io.saved import load_named, read_names
 
 STANDARD_INPUT = Path("/dev/stdin")
@@ -102,7 +103,7 @@ class Place(NamedTuple):
         started several processes, in its place, of which each process reads its share only.
         """
         if launch.processes() == 1 or (self.gpus is None and self.shards is None):
-            return Read(*read_named(file, **options))
+            return Read(*read_named(Request.of(file, names=True, **options)))
         between = launch.communicator(self.gpus, self.shards)
         options |= {"partition": self.partition or "edges", "communicator": between}
         found = distributed.read(file, between.num_shards, **options)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import IO, Any, Literal, overload
+from typing import IO, Literal, overload
 
 import numpy as np
 
 from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
 from spgraph.containers.annotations import DType
 from spgraph.containers.storage.casting import converted_exactly
-from spgraph.containers.storage.numbers import flags, flags_or_none
-from spgraph.containers.storage.values import value_dtype
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates, check_digits, compacted_matrix, symmetrized
 from spgraph.io.edge_table import Edges
 from spgraph.io.formats import binsparse_files, dimacs, edge_list, matrix_market, npz
 from spgraph.io.ids import Ids, check_ids
-from spgraph.io.source import COMPRESSIONS, Source, is_unnamed, replacing
-
-KNOWN = (".mtx", ".gr", *edge_list.SUFFIXES, ".npz", *binsparse_files.SUFFIXES)
+from spgraph.io.request import Request, check_base, suffixes
+from spgraph.io.source import Source, replacing
 
 
 @overload
@@ -116,91 +113,34 @@ def read(
     >>> A.shape, A.nvals
     ((3, 3), 6)
     """
-    given: dict[str, Any] = {"symmetric": symmetric, "base": base, "dtype": dtype}
-    return _asked(path, names, *read_named(path, **given, compact=compact, names=names))
+    request = Request.of(path, symmetric, base, dtype, compact, names)
+    return _asked(request, *read_named(request))
 
 
-def read_named(
-    path: str | os.PathLike[str],
-    *,
-    symmetric: bool | None = None,
-    base: int | None = None,
-    dtype: DType | None = None,
-    compact: bool | None = None,
-    names: bool = True,
-) -> tuple[Matrix, np.ndarray | None, Ids | None]:
+def read_named(request: Request) -> tuple[Matrix, np.ndarray | None, Ids | None]:
     """As `read`: (the Matrix, the ids that `compact` finds, with `names` the names of an .npz)."""
-    flags("read", names=names)
-    name, suffix, compression = check_arguments(path, symmetric, base, compact)
-    kind = None if dtype is None else value_dtype(dtype)
-    found, ids = _parsed(name, suffix, compression, base, kind, compact, names)
-    A, numbers = _matrix_of(name, found, compact)
-    A = _directed(name, A, symmetric)
-    if kind is not None and kind != A.dtype:
-        A = _typed(name, A, kind)
+    found, ids = _parsed(request)
+    A, numbers = _matrix_of(request, found)
+    A = _directed(request, A)
+    if request.dtype is not None and request.dtype != A.dtype:
+        A = _typed(request.name, A, request.dtype)
     return A, numbers, ids
 
 
 def _asked(
-    path: str | os.PathLike[str],
-    names: bool,
-    A: Matrix,
-    numbers: np.ndarray | None,
-    ids: Ids | None,
+    request: Request, A: Matrix, numbers: np.ndarray | None, ids: Ids | None
 ) -> Matrix | tuple[Matrix, np.ndarray] | Edges:
     """What `read` returns of what `read_named` does. Raises as `read` does."""
-    if not names:
+    if not request.names:
         return A if numbers is None else (A, numbers)
     if numbers is not None:
         raise ValueError("names: expected False beside compact=True: names are of dense vertices")
     if ids is None:
         raise FormatError(
-            f"{os.fsdecode(path)}: expected an .npz with the names of vertices, as written by "
+            f"{request.name}: expected an .npz with the names of vertices, as written by "
             "write(path, A, ids=ids); leave out names=True"
         )
     return Edges(A, ids)
-
-
-def check_arguments(
-    path: str | os.PathLike[str],
-    symmetric: bool | None,
-    base: int | None,
-    compact: bool | None = None,
-) -> tuple[str, str, str]:
-    """(file name, suffix of the format, suffix of the compression), '' for no suffix, which a pipe
-    may have. Raises as `read` does.
-    """
-    name = os.fsdecode(path)
-    if type(base) not in (int, type(None)) or base not in (None, 0, 1):
-        raise ValueError(f"base: expected 0, 1 or None (the format's own), got {base!r}")
-    flags_or_none("read", symmetric=symmetric, compact=compact)
-    try:
-        suffix, compression = _suffixes(name, KNOWN)
-    except FormatError:
-        if is_unnamed(name):
-            return name, "", ""
-        existing(name)  # of a name that is misspelt, the suffix is beside the point
-        raise
-    if compression and suffix in binsparse_files.SUFFIXES:
-        raise FormatError(f"{name}: expected {suffix} alone, which is not compressed from outside")
-    existing(name)
-    check_base(suffix, base)
-    return name, suffix, compression
-
-
-def existing(name: str) -> str:
-    """The name of a file that is there."""
-    if not os.path.exists(name):
-        raise FileNotFoundError(f"path: there is no file {name}")
-    if os.path.isdir(name):
-        raise IsADirectoryError(f"path: expected a file, {name} is a folder")
-    return name
-
-
-def check_base(suffix: str, base: int | None) -> None:
-    """Raise ValueError for a `base` that the format's standard rules out."""
-    if (suffix, base) in ((".mtx", 0), (".npz", 1), *((s, 1) for s in binsparse_files.SUFFIXES)):
-        raise ValueError(f"base: {suffix} files never count from {base}; leave it out")
 
 
 def _format_of(source: Source) -> str:
@@ -219,27 +159,25 @@ def _format_of(source: Source) -> str:
     return ".gr" if word == b"p" else ".el"
 
 
-def _matrix_of(
-    name: str, found: Matrix | Coordinates, compact: bool | None
-) -> tuple[Matrix, np.ndarray | None]:
+def _matrix_of(request: Request, found: Matrix | Coordinates) -> tuple[Matrix, np.ndarray | None]:
     """The Matrix, and with `compact` the ids of its vertices."""
     if isinstance(found, Matrix):
-        return compacted_matrix(name, found) if compact else (found, None)
+        return compacted_matrix(request.name, found) if request.compact else (found, None)
     ids = None
-    if compact:
+    if request.compact:
         found, ids = found.compacted()
-    found.check_size(compact)
+    found.check_size(request.compact)
     return found.to_matrix(), ids
 
 
-def _directed(name: str, A: Matrix, symmetric: bool | None) -> Matrix:
+def _directed(request: Request, A: Matrix) -> Matrix:
     """A, with every edge in both directions for `symmetric`. Raises as `read` does."""
-    check_direction(name, symmetric, bool(A.symmetric))
-    if not symmetric or A.symmetric:
+    request.check_direction(bool(A.symmetric))
+    if not request.symmetric or A.symmetric:
         return A
     if A.nrows != A.ncols:
         raise ValueError(
-            f"symmetric: expected a square matrix in {name}, got {A.nrows} x {A.ncols}"
+            f"symmetric: expected a square matrix in {request.name}, got {A.nrows} x {A.ncols}"
         )
     return symmetrized(A)
 
@@ -253,15 +191,6 @@ def _typed(name: str, A: Matrix, dtype: np.dtype) -> Matrix:
     arrays = A.indptr, A.indices, values
     # values that differed may be equal now
     return Matrix._of(A.nrows, A.ncols, *arrays, iso=A.iso, symmetric=A.symmetric or None)
-
-
-def check_direction(name: str, symmetric: bool | None, undirected: bool) -> None:
-    """Raise ValueError for symmetric=False with a file that declares an undirected graph."""
-    if symmetric is not None and not symmetric and undirected:
-        raise ValueError(
-            f"symmetric: expected True or None for {name}, which declares an undirected graph, got "
-            "False; leave it out"
-        )
 
 
 def write(path: str | os.PathLike[str], A: MatrixLike, *, ids: Ids | None = None) -> None:
@@ -289,7 +218,7 @@ def write(path: str | os.PathLike[str], A: MatrixLike, *, ids: Ids | None = None
     1
     """
     name = os.fsdecode(path)
-    suffix, compression = _suffixes(name, (".mtx", ".npz", *binsparse_files.SUFFIXES))
+    suffix, compression = suffixes(name, (".mtx", ".npz", *binsparse_files.SUFFIXES))
     if suffix != ".mtx" and compression:
         raise FormatError(f"{name}: expected {suffix} alone, which is not compressed from outside")
     check_place(name, ids)
@@ -325,56 +254,31 @@ def _no_vector(name: str, found: Matrix | Vector | Coordinates) -> Matrix | Coor
     return found
 
 
-def _suffixes(path: str, known: tuple[str, ...]) -> tuple[str, str]:
-    """(suffix of the format, suffix of the compression or ''), in lower case."""
-    stem, suffix = os.path.splitext(path.lower())
-    compression = suffix if suffix in COMPRESSIONS else ""
-    if compression:
-        suffix = os.path.splitext(stem)[1]
-    if suffix not in known:
-        remedy = "rename the file or make a link to it"
-        if suffix == ".parquet":
-            remedy = "from_edges reads tables"
-        raise FormatError(
-            f"{path}: unknown suffix {suffix!r}; known are {' '.join(known)}, each also followed "
-            f"by one of {' '.join(COMPRESSIONS)}; {remedy}"
-        )
-    return suffix, compression
-
-
-def _parsed(
-    name: str,
-    suffix: str,
-    compression: str,
-    base: int | None,
-    dtype: np.dtype | None,
-    compact: bool | None,
-    names: bool,
-) -> tuple[Matrix | Coordinates, Ids | None]:
-    """What the file holds; of a pipe without a `suffix` the first bytes decide on the format."""
+def _parsed(request: Request) -> tuple[Matrix | Coordinates, Ids | None]:
+    """What the file holds; of a pipe without a suffix the first bytes decide on the format."""
+    name, suffix, compression = request.name, request.suffix, request.compression
+    named, compact = request.names, request.compact
     if binsparse_files.takes(name):
         read = _no_vector(name, binsparse_files.parse_any(name, compact))
         if isinstance(read, Coordinates) and suffix != ".npz":
-            check_digits(name, read.values, dtype)
+            check_digits(name, read.values, request.dtype)
         return read, None
     if suffix == ".npz" and not compression:
-        return npz.parse(name, compact, named=names)
+        return npz.parse(name, compact, named=named)
     with Source(name, compression if suffix else None) as source:
         suffix = suffix or _format_of(source)
-        check_base(suffix, base)
+        check_base(suffix, request.base)
         if suffix == ".npz":
-            return npz.parse(source, compact, named=names)
-        found = _parse(source, suffix, base, dtype, compact)
+            return npz.parse(source, compact, named=named)
+        found = _parse(source, suffix, request)
     if isinstance(found, Coordinates):
-        check_digits(name, found.values, dtype)
+        check_digits(name, found.values, request.dtype)
     return found, None
 
 
-def _parse(
-    source: Source, suffix: str, base: int | None, dtype: np.dtype | None, compact: bool | None
-) -> Matrix | Coordinates:
+def _parse(source: Source, suffix: str, request: Request) -> Matrix | Coordinates:
     if suffix == ".mtx":
-        return matrix_market.parse(source, dtype)
+        return matrix_market.parse(source, request.dtype)
     if suffix == ".gr":
-        return dimacs.parse(source, 1 if base is None else base, dtype)
-    return edge_list.parse(source, base or 0, dtype, compact)
+        return dimacs.parse(source, 1 if request.base is None else request.base, request.dtype)
+    return edge_list.parse(source, request.base or 0, request.dtype, request.compact)

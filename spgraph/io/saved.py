@@ -7,9 +7,10 @@ import os
 from spgraph.containers import Matrix, MatrixLike, Vector, as_matrix
 from spgraph.errors import FormatError
 from spgraph.io.coordinates import Coordinates
-from spgraph.io.files import check_place, existing
+from spgraph.io.files import check_place
 from spgraph.io.formats import binsparse_files, npz
 from spgraph.io.ids import Ids, check_ids
+from spgraph.io.request import existing
 from spgraph.io.source import Source, is_unnamed, replacing
 
 

@@ -23,6 +23,7 @@ import scipy.sparse.csgraph
 import spgraph as sg
 from spgraph import cli, terminal
 from spgraph.cli import placement
+from spgraph.io.request import Request
 
 Run = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
@@ -210,8 +211,8 @@ def test_a_bug_keeps_its_traceback(graph: Path, monkeypatch: pytest.MonkeyPatch)
 def test_an_unreadable_file_is_named(
     run: Run, graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(path: Path, **_: object) -> None:
-        raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    def refused(request: Request) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), request.name)
 
     monkeypatch.setattr(placement, "read_named", refused)
     code, _, err = run("info", graph)

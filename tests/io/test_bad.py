@@ -17,7 +17,7 @@ import scipy.sparse
 
 from spgraph.containers import memory
 from spgraph.errors import FormatError
-from spgraph.io import files, from_edges, read, source, table, write
+from spgraph.io import from_edges, read, request, source, table, write
 
 MM = "%%MatrixMarket matrix coordinate {} {}\n"
 PATTERN, INTEGER, REAL = (MM.format(f, "general") for f in ("pattern", "integer", "real"))
@@ -256,7 +256,7 @@ def test_missing_folder_and_unknown_suffix(tmp_path: Path) -> None:
         (tmp_path / name).write_text("0 1\n")
         with pytest.raises(FormatError) as caught:
             read(tmp_path / name)
-        for suffix in (*files.KNOWN, *source.COMPRESSIONS):
+        for suffix in (*request.KNOWN, *source.COMPRESSIONS):
             assert suffix in str(caught.value)
     (tmp_path / "t.parquet").touch()
     with pytest.raises(FormatError, match=r"'\.parquet'; .*; from_edges reads tables$"):

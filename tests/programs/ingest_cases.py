@@ -18,6 +18,7 @@ from spgraph.distributed.communicators import Communicator, MpiCommunicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.generate import models
 from spgraph.distributed.io import ingest, reading
+from spgraph.io.request import Request
 
 
 class Member(Communicator):
@@ -93,7 +94,7 @@ def main(small: str, large: str) -> None:
             lambda big: models.generate_shards(generators.kronecker_model(17 if big else 13), comm)[
                 1
             ],
-            lambda big: reading.read_shards(large if big else small, comm).rows,  # type: ignore
+            lambda big: reading.read_shards(Request.of(large if big else small), comm).rows,  # type: ignore
         ]
         for work in works:
             work(False)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Sequence
-from typing import Any, Literal, cast, overload
+from typing import Literal, cast, overload
 
 import numpy as np
 
-from spgraph import io
 from spgraph.containers import Matrix
 from spgraph.containers.annotations import DType
 from spgraph.containers.storage.arrays import Array, move
 from spgraph.containers.storage.numbers import flags_or_none
-from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.partition import Partition
@@ -23,6 +21,8 @@ from spgraph.distributed.generate.models import generate_shards
 from spgraph.distributed.io.ingest import Rows, together
 from spgraph.distributed.io.reading import read_shards
 from spgraph.errors import DomainMismatch
+from spgraph.io.files import read_named
+from spgraph.io.request import Request
 from spgraph.io.source import is_unnamed
 from spgraph.random_edges import GraphModel
 
@@ -100,25 +100,23 @@ def read(
     """
     flags_or_none("read", symmetric=symmetric, compact=compact)
     comm = chosen("read", shards, devices, communicator, exchange)
-    options: dict[str, Any] = {"symmetric": symmetric, "base": base}
-    options |= {"dtype": dtype, "compact": compact}
+    given = path, symmetric, base, dtype, compact
+    (request,), _ = together(lambda: [Request.of(*given)], comm)
     if not (isinstance(partition, str) and partition in ("biased", "metis")):
-        spread = read_shards(path, comm, partition, **options)
+        spread = read_shards(request, comm, partition)
         if spread is not None:
-            kind = None if dtype is None else value_dtype(dtype)
             G = matrix_of_rows(
-                spread.partition, spread.rows, comm, exchange, spread.symmetric, kind
+                spread.partition, spread.rows, comm, exchange, spread.symmetric, request.dtype
             )
             return (G, cast(np.ndarray, spread.ids)) if compact else G
-    if comm.processes > 1 and is_unnamed(os.fsdecode(path)):
+    if comm.processes > 1 and is_unnamed(request.name):
         raise ValueError(
             f"path: expected a file that {comm.processes} processes can read, got a pipe or a file "
             f"that only this one has open: {path}"
         )
-    found: list[Any] = together(lambda: [io.read(path, **options)], comm)[0]
-    A = found[0][0] if compact else found[0]
+    ((A, ids, _),), _ = together(lambda: [read_named(request)], comm)
     G = distribute(A, shards, partition=partition, communicator=comm, exchange=exchange)
-    return (G, found[0][1]) if compact else G
+    return (G, cast(np.ndarray, ids)) if compact else G
 
 
 def from_model(

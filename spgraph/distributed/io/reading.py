@@ -11,10 +11,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from spgraph import checks
-from spgraph.containers.annotations import DType
 from spgraph.containers.storage.arrays import Array, index_dtype, move
 from spgraph.containers.storage.casting import converted_exactly
-from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.partitioners import partition_by_counts
@@ -31,8 +29,8 @@ from spgraph.distributed.io.ingest import (
 )
 from spgraph.errors import DimensionMismatch, FormatError
 from spgraph.io.coordinates import check_digits
-from spgraph.io.files import check_arguments, check_direction
 from spgraph.io.formats import binsparse_files, dimacs, edge_list, matrix_market
+from spgraph.io.request import Request
 from spgraph.io.source import LONGEST_LINE, Source, is_pipe
 from spgraph.io.table import Layout, read_block
 
@@ -53,16 +51,11 @@ class Spread(NamedTuple):
 
 
 def read_shards(
-    path: str | os.PathLike[str],
+    request: Request,
     communicator: Communicator,
     how: str | Sequence[int] | Array | Partition = "edges",
-    *,
-    symmetric: bool | None = None,
-    base: int | None = None,
-    dtype: DType | None = None,
-    compact: bool | None = None,
 ) -> Spread | None:
-    """The graph that `spgraph.read` makes of the same arguments, in shards; None for a file that is
+    """The graph that `spgraph.read` makes of the same request, in shards; None for a file that is
     no list of entries (.npz, HDF5, or a dense array in Matrix Market), for a pipe, which cannot be
     read twice, and for a file without a suffix, such as /dev/stdin: these have to be read whole.
 
@@ -76,19 +69,14 @@ def read_shards(
     process where it happens; in the others CommunicationError. DimensionMismatch for a matrix that
     is not square, which has no vertices to divide.
     """
-    kind = None if dtype is None else value_dtype(dtype)
-
-    def begin() -> list[Text]:
-        return [Text(path, symmetric, base, kind, compact, communicator)]
-
-    (text,), _ = together(begin, communicator)
+    (text,), _ = together(lambda: [Text(request, communicator)], communicator)
     communicator.tag_graph(text.checksum)
     layout = text.layout
     if layout is None:
         return None
-    if compact:
+    if request.compact:
         text.find_ids()
-    both = bool(symmetric) and not layout.undirected
+    both = bool(request.symmetric) and not layout.undirected
     # values of one direction are summed first, then the lesser of both directions counts
     twice = both and layout.duplicates == "plus" and bool(layout.form.values)
     pieces = text.pieces if twice or not (both or layout.undirected) else mirrored(text.pieces)
@@ -109,7 +97,7 @@ def read_shards(
         pieces = mirrored(_entries(rows, partition, communicator))
         counts = row_counts(pieces, partition.size, communicator)
         rows = text.built(pieces, counts, partition, "min")
-    if kind is not None:
+    if request.dtype is not None:
         rows = together(lambda: [text.typed(own) for own in rows], communicator)[0]
     return Spread(partition, rows, True if layout.undirected or both else None, text.ids)
 
@@ -117,43 +105,34 @@ def read_shards(
 class Text:
     """A file of entries, whose parts are parsed by the processes in turn."""
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        symmetric: bool | None,
-        base: int | None,
-        dtype: np.dtype | None,
-        compact: bool | None,
-        communicator: Communicator,
-    ) -> None:
-        arguments = check_arguments(path, symmetric, base, compact)
-        self.name, self.suffix, self.compression = arguments
-        self.base, self.dtype, self.compact = base, dtype, compact
+    def __init__(self, request: Request, communicator: Communicator) -> None:
+        self.request, self.name = request, request.name
         self.ids: np.ndarray | None = None  # of the vertices that have edges, if compact
         self.layout: Layout | None = None  # None: it is no list of entries
         self.types: tuple[str, ...] = ()
         self.communicator = communicator
-        self.checksum = zlib.crc32(repr((self.suffix, symmetric, base, dtype, compact)).encode())
+        asked = request.suffix, request.symmetric, request.base, request.dtype, request.compact
+        self.checksum = zlib.crc32(repr(asked).encode())
         self.entries = 0
         self.reals = False  # whether any value so far is no integer
-        if self.suffix in ("", ".npz", *binsparse_files.SUFFIXES) or is_pipe(self.name):
+        if request.suffix in ("", ".npz", *binsparse_files.SUFFIXES) or is_pipe(self.name):
             return
         self.version = _version(self.name)
-        if not self.compression:  # which may differ where the text does not
+        if not request.compression:  # which may differ where the text does not
             self.checksum = _sampled(self.name, self.checksum)
-        with Source(self.name, self.compression) as source:
+        with Source(self.name, request.compression) as source:
             layout = self._header(source)
             self.offset = source.offset
         if layout is None:
             return
-        layout = layout.read_as(dtype)
+        layout = layout.read_as(request.dtype)
         self.layout, self.types = layout, layout.form.values
         if layout.nrows != layout.ncols:
             raise DimensionMismatch(
                 f"{self.name}: expected a square matrix to divide among shards, got "
                 f"{layout.nrows} x {layout.ncols}"
             )
-        check_direction(self.name, symmetric, layout.undirected)
+        request.check_direction(layout.undirected)
 
     def pieces(self, p: int) -> Iterator[Piece]:
         """The entries of this process's parts of the file, all as pieces of its first shard."""
@@ -168,7 +147,7 @@ class Text:
                 rows, columns = self.ids.searchsorted(rows), self.ids.searchsorted(columns)
             found = values[0] if values else None
             if found is not None:
-                check_digits(self.name, found, self.dtype)
+                check_digits(self.name, found, self.request.dtype)
                 self.reals = self.reals or found.dtype == np.float64
                 found = found.astype(self.types[0] if len(self.types) == 1 else found.dtype)
             yield Piece(keys_of(rows, columns), found)
@@ -212,7 +191,9 @@ class Text:
     def check_rows(self, rows: int, entries: int) -> None:
         """MemoryError where so many rows are too many for the entries; see `spgraph.read`."""
         each = 2 * index_dtype(rows).itemsize + 8 * bool(self.types)
-        checks.row_pointers(self.name, rows, entries, entries * each, self.compact, square=True)
+        checks.row_pointers(
+            self.name, rows, entries, entries * each, self.request.compact, square=True
+        )
 
     def built(
         self, pieces: Pieces, counts: np.ndarray, partition: Partition, duplicates: str
@@ -229,10 +210,10 @@ class Text:
 
     def typed(self, rows: Rows) -> Rows:
         """The rows with values of the type `dtype`; a pattern stays one."""
-        if rows.values is None or self.dtype is None:
+        if rows.values is None or self.request.dtype is None:
             return rows
         try:
-            return rows._replace(values=converted_exactly("dtype", rows.values, self.dtype))
+            return rows._replace(values=converted_exactly("dtype", rows.values, self.request.dtype))
         except ValueError as error:
             raise FormatError(f"{self.name}: {error}") from error
 
@@ -248,18 +229,18 @@ class Text:
                 f"{self.name}: the header declares {declared} entries, the file has {entries}: "
                 "fetch the file again, or correct the header"
             )
-        if entries == 0 and self.suffix not in (".mtx", ".gr"):
+        if entries == 0 and self.request.suffix not in (".mtx", ".gr"):
             raise edge_list.no_edge(self.name)
         reals = bool(comm.all_reduce_host(np.array([int(self.reals)]), "max")[0])
         self.types = self.types[-1:] if reals else self.types[:1]
 
     def _header(self, source: Source) -> Layout | None:
-        if self.suffix == ".mtx":
+        if self.request.suffix == ".mtx":
             layout, dense = matrix_market.layout_of(source)
             return None if dense else layout
-        if self.suffix == ".gr":
-            return dimacs.layout_of(source, 1 if self.base is None else self.base)
-        return edge_list.layout_of(source, self.base or 0, self.compact)
+        if self.request.suffix == ".gr":
+            return dimacs.layout_of(source, 1 if self.request.base is None else self.request.base)
+        return edge_list.layout_of(source, self.request.base or 0, self.request.compact)
 
     def _tables(self, layout: Layout) -> Iterator[list[np.ndarray]]:
         """The columns of each part of the file that this process parses. FormatError if the file is
@@ -275,8 +256,8 @@ class Text:
 
     def _parsed(self, layout: Layout) -> Iterator[list[np.ndarray]]:
         types, comm = self.types, self.communicator
-        if self.compression:
-            with Source(self.name, self.compression) as source:
+        if self.request.compression:
+            with Source(self.name, self.request.compression) as source:
                 self._header(source)
                 blocks = itertools.islice(source.blocks(), comm.rank, None, comm.processes)
                 for line, block in blocks:

@@ -19,6 +19,7 @@ from spgraph.distributed.containers.report import border
 from spgraph.distributed.generate import models
 from spgraph.distributed.io import ingest, reading
 from spgraph.io import read, write
+from spgraph.io.request import Request
 
 pytestmark = pytest.mark.gpu
 
@@ -84,7 +85,7 @@ def test_read(tmp_path: Any) -> None:
     """Entries travel between the shards' devices; the rows come on the CPU."""
     path = tmp_path / "g.mtx"
     write(path, generators.kronecker(8))
-    found = reading.read_shards(path, LocalCommunicator(3, devices(3)))
+    found = reading.read_shards(Request.of(path), LocalCommunicator(3, devices(3)))
     assert found is not None
     A = read(path)
     np.testing.assert_array_equal(np.concatenate([r.indices for r in found.rows]), A.indices)

@@ -27,12 +27,13 @@ import spgraph as sg
 from spgraph import Matrix, checks, distributed, generators, random_edges, read
 from spgraph.backends import cpu
 from spgraph.backends.cuda.generate import random_edges as on_cuda
-from spgraph.distributed.communicators import LocalCommunicator
+from spgraph.distributed.communicators import Communicator, LocalCommunicator
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.generate import models
 from spgraph.distributed.io import ingest, reading
 from spgraph.errors import DimensionMismatch, DomainMismatch, FormatError
 from spgraph.io import source
+from spgraph.io.request import Request
 
 GRAPHS: list[dict[str, Any]] = [
     {},
@@ -160,11 +161,15 @@ TEXTS = {
 }
 
 
+def read_shards(
+    path: Path, communicator: Communicator, how: Any = "edges", **options: Any
+) -> reading.Spread | None:
+    return reading.read_shards(Request.of(path, **options), communicator, how)
+
+
 def same(path: Path, processes: int, each: int, how: Any = "edges", **options: Any) -> None:
     """The shards are together what one process reads."""
-    made = cases.together(
-        processes, each, lambda comm: reading.read_shards(path, comm, how, **options)
-    )
+    made = cases.together(processes, each, lambda comm: read_shards(path, comm, how, **options))
     A = read(path, **options)
     for one in made:
         assert isinstance(one, reading.Spread), one
@@ -213,7 +218,7 @@ def test_read_compact(tmp_path: Path, name: str) -> None:
             made = cases.together(
                 processes,
                 each,
-                lambda comm: reading.read_shards(path, comm, symmetric=symmetric, compact=True),  # noqa: B023
+                lambda comm: read_shards(path, comm, symmetric=symmetric, compact=True),  # noqa: B023
             )
             assert all(one.ids.tolist() == ids.tolist() for one in made), made
             rows = [row for one in made for row in one.rows]
@@ -231,7 +236,7 @@ def test_read_as_another_type(tmp_path: Path) -> None:
     G = distributed.read(pattern, 2, dtype="float32")
     assert G.dtype == np.float32 and G.gather().isequal(read(pattern, dtype="float32"))
     path.write_text("0 1 2\n1 2 300\n2 3 4\n")
-    found = cases.together(2, 2, lambda comm: reading.read_shards(path, comm, dtype="int8"))
+    found = cases.together(2, 2, lambda comm: read_shards(path, comm, dtype="int8"))
     kinds = {type(error).__name__ for error in found}
     assert "FormatError" in kinds and kinds <= {"FormatError", "CommunicationError"}
     assert any("int8 holds, got 300" in str(error) for error in found)
@@ -243,14 +248,14 @@ def test_few_rows_far_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(ingest, "UNCHECKED", 500)
     path = tmp_path / "g.el"
     path.write_text("0 1\n" * 3 + "1 20000\n" + "2 3\n" * 3)
-    for error in cases.together(3, 2, lambda comm: reading.read_shards(path, comm)):
+    for error in cases.together(3, 2, lambda comm: read_shards(path, comm)):
         assert isinstance(error, MemoryError) and "of 20,001 rows take 80.0 kB" in str(error)
     same(path, 3, 2, compact=False)
     path.write_text("0 1\n" * 600 + "1 20000\n")  # enough entries, counted once more
     same(path, 3, 2)
     path = tmp_path / "g.gr"
     path.write_text("p sp 20000 1\na 1 2 3\n")
-    for error in cases.together(3, 2, lambda comm: reading.read_shards(path, comm)):
+    for error in cases.together(3, 2, lambda comm: read_shards(path, comm)):
         assert isinstance(error, MemoryError) and "of 20,000 rows" in str(error)
 
 
@@ -258,7 +263,7 @@ def test_sums_of_shards(tmp_path: Path) -> None:
     """What a sum does not hold is an error in all processes; a symmetric file is symmetric."""
     path = tmp_path / "g.mtx"
     path.write_text(f"{HEAD} integer general\n3 3 2\n1 2 {2**63 - 1}\n1 2 1\n")
-    found = cases.together(2, 2, lambda comm: reading.read_shards(path, comm))
+    found = cases.together(2, 2, lambda comm: read_shards(path, comm))
     assert {type(error).__name__ for error in found} == {"FormatError", "CommunicationError"}
     assert any(re.search(r"g\.mtx: the values .* sum up to", str(error)) for error in found)
     parts = ["3 1 1e16", "1 3 1.0", "3 1 -1e16", "1 3 0.3", "3 1 0.1", "1 3 1e-3"]
@@ -293,7 +298,7 @@ def test_other_files_are_not_read_in_shards(tmp_path: Path) -> None:
     generators_file = tmp_path / "g.npz"
     np.savez(generators_file, format=np.array(b"csr"))
     for path in (dense, generators_file):
-        assert reading.read_shards(path, LocalCommunicator(2)) is None
+        assert read_shards(path, LocalCommunicator(2)) is None
 
 
 def test_a_file_without_a_suffix_is_what_its_content_says(tmp_path: Path) -> None:
@@ -355,7 +360,7 @@ def test_errors_name_the_line(tmp_path: Path, name: str, bad: str) -> None:
     path.write_text("\n".join(rows))
     with pytest.raises(FormatError, match="line 201: ") as expected:
         read(path)
-    found = cases.together(3, 2, lambda comm: reading.read_shards(path, comm))
+    found = cases.together(3, 2, lambda comm: read_shards(path, comm))
     kinds = sorted(type(error).__name__ for error in found)
     assert kinds == ["CommunicationError", "CommunicationError", "FormatError"]
     assert str(expected.value) in [str(error) for error in found]
@@ -365,25 +370,25 @@ def test_bad_files(tmp_path: Path) -> None:
     path = tmp_path / "g.gr"
     for declared in (299, 301):
         path.write_text(TEXTS["g.gr"].replace(" 300", f" {declared}"))
-        for error in cases.together(2, 2, lambda comm: reading.read_shards(path, comm)):
+        for error in cases.together(2, 2, lambda comm: read_shards(path, comm)):
             assert isinstance(error, FormatError)
             assert f"declares {declared} entries, the file has 300" in str(error)
     path = tmp_path / "g.mtx"
     path.write_text(f"{HEAD} pattern general\n3 4 0\n")
-    for error in cases.together(2, 1, lambda comm: reading.read_shards(path, comm)):
+    for error in cases.together(2, 1, lambda comm: read_shards(path, comm)):
         assert isinstance(error, DimensionMismatch) and "got 3 x 4" in str(error)
     path.write_text(TEXTS["symmetric.mtx"])
     with pytest.raises(ValueError, match="which declares an undirected graph, got False"):
-        reading.read_shards(path, LocalCommunicator(2), symmetric=False)
+        read_shards(path, LocalCommunicator(2), symmetric=False)
     path.write_text(re.sub(r"\n(\d+) \d+ (\d+)$", r"\n\1 \1 \2", TEXTS["skew.mtx"]))
     with pytest.raises(FormatError, match="skew-symmetric matrix has no diagonal"):
-        reading.read_shards(path, LocalCommunicator(2))
+        read_shards(path, LocalCommunicator(2))
     with pytest.raises(FileNotFoundError, match=r"there is no file .*missing\.el"):
-        reading.read_shards(tmp_path / "missing.el", LocalCommunicator(2))
+        read_shards(tmp_path / "missing.el", LocalCommunicator(2))
     path = tmp_path / "long.el"
     path.write_text("1 2\n" + " " * (source.LONGEST_LINE + 200))
     with pytest.raises(FormatError, match="line"):
-        reading.read_shards(path, LocalCommunicator(2))
+        read_shards(path, LocalCommunicator(2))
 
 
 # --- memory ---------------------------------------------------------------------------------------
