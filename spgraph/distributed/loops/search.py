@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.backends.shards.search import COUNTS, Found
+from spgraph.backends.shards.search import COUNTS, Found, SearchRequest
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module
 from spgraph.distributed.containers.matrix import DistributedMatrix
@@ -56,22 +56,6 @@ def search(
     return cast(Result, made)
 
 
-class KernelSearch(NamedTuple):
-    """A search as the kernels of several GPUs take it: the arguments of `search_peers` beside the
-    memory that GPUs share, in order.
-    """
-
-    graph: ShardedGraph
-    rows: Sequence[Any]  # of each local shard what its pulls look at first, None if it only pushes
-    findable: int  # rows of all shards with entries
-    sources: Sequence[Array | int | None]
-    values: Sequence[Array | np.generic | None] | None  # None: levels alone
-    semiring: TypedSemiring | None  # None: the least parents, if anything beside levels
-    direction: str
-    max_depth: int
-    trace: bool
-
-
 def by_kernels(
     A: DistributedMatrix,
     T: DistributedMatrix | None,
@@ -93,8 +77,7 @@ def by_kernels(
     rows: Rows = [None] * len(sources), A.nrows
     if T is not None:
         rows = rows_of(placement, graph, semiring is not None)
-    asked = KernelSearch(
-        graph,
+    asked = SearchRequest(
         *rows,
         sources,
         values=None if semiring is None else values,
@@ -104,9 +87,9 @@ def by_kernels(
         trace=trace,
     )
     if placement.peers is None:
-        found, levels = in_rounds(A, asked)
+        found, levels = in_rounds(A, graph, asked)
     else:
-        found, levels = placement.kernels.search_peers(graph, placement.peers, *asked[1:])
+        found, levels = placement.kernels.search_peers(graph, placement.peers, asked)
     level = joined(A, found, [part.level for part in found], [part.visited for part in found])
     if semiring is None:
         return level, None, levels
@@ -117,14 +100,15 @@ def by_kernels(
     return level, joined(A, found, labels, [part.visited_copy for part in found]), levels
 
 
-def in_rounds(A: DistributedMatrix, asked: KernelSearch) -> tuple[list[Found], np.ndarray | None]:
+def in_rounds(
+    A: DistributedMatrix, graph: ShardedGraph, asked: SearchRequest
+) -> tuple[list[Found], np.ndarray | None]:
     """What each local shard finds in rounds that the host drives, and rows of the trace."""
-    placement, graph, edges = A.device, asked.graph, A.nvals
+    placement, edges = A.device, A.nvals
     sought = (asked.values is not None, asked.semiring)
 
     def make(k: int, p: int, words: np.ndarray) -> Any:
-        pulled = (asked.findable, asked.rows[k])
-        return placement.kernels.SearchShard(graph, k, p, edges, *pulled, *sought, words)
+        return placement.kernels.SearchShard(graph, k, p, edges, asked, words)
 
     def begin(k: int, shard: Any) -> Steps[tuple[Found, list[tuple[int, ...]]]]:
         values = None if asked.values is None else asked.values[k]

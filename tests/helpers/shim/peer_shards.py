@@ -16,6 +16,7 @@ from search_cases import edges_of
 from spgraph.backends.cuda.search import search_peers
 from spgraph.backends.cuda.search.search_rows import leading_and_nonempty
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
+from spgraph.backends.shards.search import SearchRequest
 from spgraph.containers.storage.arrays import move
 
 
@@ -106,8 +107,9 @@ def run(
             made.derived["rows"] = [leading_and_nonempty(shard) for shard in made.shards]
         found_rows = made.derived["rows"]
         rows, findable = [row for row, _ in found_rows], sum(count for _, count in found_rows)
-    asked: Any = own, values if parents else None, None, direction, depth
-    found, trace = search_peers.search_peers(made, buffers, rows, findable, *asked)
+    given = values if parents else None
+    asked = SearchRequest(rows, findable, own, given, None, direction, depth)
+    found, trace = search_peers.search_peers(made, buffers, asked)
     levels, given = [], []
     for part in found:
         n, reached = part.level.size, part.num_visited()

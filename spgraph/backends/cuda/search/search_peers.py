@@ -9,9 +9,9 @@ in it are made once for a graph.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from spgraph.backends.cuda.search.search import (
 )
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.backends.shards.search import Found
+from spgraph.backends.shards.search import Found, SearchRequest
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.semirings import TypedSemiring, min_secondi
 
@@ -41,37 +41,39 @@ from spgraph.semirings import TypedSemiring, min_secondi
 CONTROL_BYTES = 128
 THREADS = 1024
 
+# levels, values, and their bits, as in Found
+Results: TypeAlias = tuple[Array, Array | None, Array, Array | None]
+
 
 def search_peers(
-    graph: ShardedGraph,
-    buffers: Launching,
-    rows: Sequence[tuple[Array, Array] | None],
-    findable: int,
-    sources: Sequence[Array | int | None],
-    values: Sequence[Array | np.generic | int | None] | None,
-    semiring: TypedSemiring | None,
-    direction: str,
-    max_depth: int,
-    trace: bool = False,
+    graph: ShardedGraph, buffers: Launching, asked: SearchRequest
 ) -> tuple[list[Found], np.ndarray | None]:
-    """(each local shard's part, rows of the trace): breadth-first search from `sources`, which the
-    k-th of them owns as its own numbers 0, 1, ... (as many as its vertices) with the values
-    `values[k]`; None: levels only. The sources of a shard are an array; or, where there is one in
-    all, a number for the shard that owns it and None for the others.
+    """(each local shard's part, rows of the trace). One launch a device; nothing else is read back.
 
-    The value of another vertex is the sum over the edges that reach it from the level before, in
-    `semiring`; without one, the least user's id among those neighbours. The trace is that of the
-    first local shard, and costs a second run. One launch a device; nothing else is read back.
-
-    `rows` are those of `leading_and_nonempty`, None where shards have no transposes, which can only
-    push; `findable` is how many rows have entries in all. Raises ValueError where ids need more
-    bits than the shards have.
+    The trace is that of the first local shard, and costs a second run. Raises ValueError where ids
+    need more bits than the shards have.
     """
     ids, kind = graph.shards[0].indices.dtype, index_dtype(graph.size)
-    sought = None if values is None else values_of(semiring, graph, kind)
+    sought = None if asked.values is None else values_of(asked.semiring, graph, kind)
     dtype = None if sought is None else sought.semiring.dtype
-    given = [None] * len(sources) if values is None else values
-    way, new = DIRECTIONS[direction], functools.partial(new_plan, rows, findable)
+    sources, new = asked.sources, functools.partial(new_plan, asked.rows, asked.findable)
+    given = [None] * len(sources) if asked.values is None else asked.values
+
+    def launch(levels: int | None) -> tuple[list[Results], Callable[[], Any], list[Array]]:
+        """(the shards' results; what waits for their totals; a trace of that many levels)."""
+        found, results, calls, traces = [], [], [], []
+        for k, shard in enumerate(graph.shards):
+            xp = array_module(shard.indptr)
+            with jit.device(shard.indptr):
+                found.append(results_of(xp, shard.indptr.size - 1, kind, dtype))
+                results.append(xp.empty(3, np.int64))
+                rows = jit.NULL if levels is None else xp.zeros((max(1, levels), 4), np.int64)
+                traces.append(rows)
+            made = (jit.NULL if array is None else array for array in found[k])
+            calls.append((plan.given[k], *made, results[k], *starts[k], *limits, traces[k]))
+        buffers.launch(plan, calls, counts.index(max(counts)))
+        return found, functools.cache(lambda: fetch_results("search", buffers, results)), traces
+
     with buffers.lock:
         plan = planned("search", graph, buffers, sought, new)
         with forgotten_on_failure(buffers):
@@ -81,30 +83,18 @@ def search_peers(
             counts, number = [start[-1] for start in starts], 1  # of all sources
             if not (sources[0] is None or isinstance(sources[0], int)):
                 number = int(buffers.gather(np.array([sum(counts)])).sum())
-            limits = (number, way, max_depth, np.uint64(int(buffers.deadline * 1e9)))
-            levels, traces = 0, [jit.NULL] * len(starts)
-            for again in range(1 + trace):
-                found, results, calls = [], [], []
-                for k, shard in enumerate(graph.shards):
-                    xp = array_module(shard.indptr)
-                    with jit.device(shard.indptr):
-                        found.append(results_of(xp, shard.indptr.size - 1, kind, dtype))
-                        results.append(xp.empty(3, np.int64))
-                        traces[k] = xp.zeros((max(1, levels), 4), np.int64) if again else jit.NULL
-                    made = (jit.NULL if array is None else array for array in found[k])
-                    calls.append((plan.given[k], *made, results[k], *starts[k], *limits, traces[k]))
-                buffers.launch(plan, calls, counts.index(max(counts)))
-                fetch = functools.partial(fetch_results, "search", buffers, results)
-                totals = functools.cache(fetch)
-                levels = totals()[0][1] if trace else 0
+            way, deadline = DIRECTIONS[asked.direction], np.uint64(int(buffers.deadline * 1e9))
+            limits = (number, way, asked.max_depth, deadline)
+            found, totals, traces = launch(None)
+            if asked.trace:
+                found, totals, traces = launch(totals()[0][1])
+                levels = totals()[0][1]
     visited = [functools.partial(lambda k, of: of()[k][0], k, totals) for k in range(len(found))]
     parts = [Found(*part, number) for part, number in zip(found, visited, strict=True)]
-    return parts, move(traces[0], "cpu")[:levels] if trace else None
+    return parts, move(traces[0], "cpu")[:levels] if asked.trace else None
 
 
-def results_of(
-    xp: ModuleType, n: int, kind: np.dtype, dtype: np.dtype | None
-) -> tuple[Array, Array | None, Array, Array | None]:
+def results_of(xp: ModuleType, n: int, kind: np.dtype, dtype: np.dtype | None) -> Results:
     """Memory for the results of a shard of n vertices, as in Found: levels of type `kind`, and
     values of type `dtype` if there are any.
     """

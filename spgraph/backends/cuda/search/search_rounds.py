@@ -31,9 +31,8 @@ from spgraph.backends.cuda.search.search_peers import (
 )
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
-from spgraph.backends.shards.search import COUNTS, Found
+from spgraph.backends.shards.search import COUNTS, Found, SearchRequest
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
-from spgraph.semirings import TypedSemiring
 
 # as in kernels/shards/search_rounds.cu
 THREADS = 256
@@ -77,11 +76,10 @@ class Memory:
 
 
 class Shard:
-    """Local shard k of a graph on its device, `number` among all, and what searches need beside its
-    arrays: `rows` as `leading_and_nonempty` makes them (None: they only push). `edges` are those of
-    all shards, `findable` how many vertices have in-edges. With `values` searches find the sums of
-    a semiring, or, for None, the least parents. Kernels count into `counts` and `host_counters`,
-    words of the host's memory: COUNTS, and one for each shard. Nothing waits for the device.
+    """Local shard k of a graph on its device, `number` among all, and what searches for what is
+    `asked`, from any sources, need beside its arrays. `edges` are those of all shards. Kernels
+    count into `counts` and `host_counters`, words of the host's memory: COUNTS, and one for each
+    shard. Nothing waits for the device.
     """
 
     def __init__(
@@ -90,12 +88,10 @@ class Shard:
         k: int,
         number: int,
         edges: int,
-        findable: int,
-        rows: tuple[Array, Array] | None,
-        values: bool,
-        semiring: TypedSemiring | None,
+        asked: SearchRequest,
         host_counters: np.ndarray,
     ) -> None:
+        semiring, rows, findable = asked.semiring, asked.rows[k], asked.findable
         arrays, sizes = graph.shards[k], graph.sizes
         self.number, self.arrays, self.edges, self.findable = number, arrays, edges, findable
         self.symmetric, self.round = graph.symmetric, 0
@@ -104,7 +100,8 @@ class Shard:
         self.words = max(words(size) for size in sizes)  # in bitmaps, of every shard
         self.list_edges = max(LIST_EDGES, graph.size // 32)
         self.label = index_dtype(graph.size)
-        self.sought = values_of(semiring, graph, self.label) if values else None
+        levels_alone = asked.values is None
+        self.sought = None if levels_alone else values_of(semiring, graph, self.label)
         self.dtype = self.label if self.sought is None else self.sought.semiring.dtype
         self.first_hit = first_decides(self.sought)
         self.looks_at_values = semiring is not None and semiring.multiply.uses("x")

@@ -78,7 +78,9 @@ def test_semirings_in_turn_are_prepared_once(monkeypatch: pytest.MonkeyPatch) ->
     made: list[Any] = []
     init = search_rounds.Shard.__init__
     monkeypatch.setattr(
-        search_rounds.Shard, "__init__", lambda *given: (made.append(given[-2]), init(*given))[1]
+        search_rounds.Shard,
+        "__init__",
+        lambda *given: (made.append(given[-2].semiring), init(*given))[1],
     )
     A = EXCHANGES["rounds, 3 shards"].place(graph("skewed both", "paths").A)
     cases = ("paths", "levels", "greatest label")
