@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -39,79 +39,102 @@ def assign_matrix(
             for ids in (indices, columns)
         ]
         return backend(w.device).assign_matrix(w, value, *at, mask, accum, replace)
-    rows, many_rows = _ids(w, indices, 0)
-    cols, many_columns = _ids(w, columns, 1)
-    shape = (
-        w.nrows if rows is None else int(rows.size),
-        w.ncols if cols is None else int(cols.size),
-    )
-    V = _region(w, value, shape, many_rows, many_columns)
+    region = Region.of(w, indices, columns)
+    V = _value_matrix(w, value, region)
     if V is None:
         value = scalars.stored("assign", "value", value, w.dtype, combined=accum is not None)
     function = checks.accumulator("assign", accum, w, value.dtype if V is None else V.dtype)
     if function is None:
-        refuse_repeats("indices", rows)
-        refuse_repeats("columns", cols)
-    on = backend(w.device)
-    if V is None:
-        if not any(ids is not None and has_repeats(_sorted(ids)) for ids in (rows, cols)):
-            T = _filled(w, value, rows, cols, mask)
-            if function is None and _partial(rows, cols):
-                function = binary.second.resolve(w.dtype, T.dtype)
-            write("assign", w, T, mask, function, replace)
-            return w
-        V = _iso_region(array_module(w._indices), shape, value, None, None)
-    T, combined = _placed(w, V, rows, cols, accum, function)
-    borrowed = T._transient
-    if function is None or combined:
-        T = fitted("assign", T, w.dtype, mask)
-    if borrowed:  # w may take over its arrays, which are somebody else's
-        T = T.dup()
-    if combined or (function is None and _partial(rows, cols) and V.nvals == shape[0] * shape[1]):
-        # positions outside of the region keep their entries: a union that prefers T
-        function = binary.second.resolve(w.dtype, T.dtype)
-    elif function is None and _partial(rows, cols):
-        # what the value lacks empties w inside of the region: Z = (w outside) and T, of w's type,
-        # because the entries outside are to stay what they are
-        outside = w._filtered(~_inside(w, rows, cols))
-        T = on.ewise_matrix(outside, T, binary.second.resolve(w.dtype, w.dtype), True)
+        refuse_repeats("indices", region.rows)
+        refuse_repeats("columns", region.cols)
+    if V is None and not region.has_repeats:
+        T = _filled(w, value, region, mask)
+        if function is None and not region.is_whole:
+            function = binary.second.resolve(w.dtype, T.dtype)
+    else:
+        if V is None:
+            V = _iso_matrix(array_module(w._indices), region.shape, value)
+        T, function = _written(w, V, region, mask, accum, function)
     write("assign", w, T, mask, function, replace)
     return w
 
 
-def _ids(w: Matrix, indices: object, axis: int) -> tuple[Array | None, bool]:
-    """(checked rows or columns, None for all; whether they make a dimension of the value)."""
+class Region(NamedTuple):
+    """The rows and columns of a Matrix that are assigned to; None: all."""
+
+    rows: Array | None
+    cols: Array | None
+    shape: tuple[int, int]  # how many of each, repeated ones included
+    is_column: bool  # whether an integer names the only column ...
+    is_row: bool  # ... or row
+
+    @classmethod
+    def of(cls, w: Matrix, indices: object, columns: object) -> Self:
+        """The region of w that the user has named, checked."""
+        rows, cols = _ids(w, indices, 0), _ids(w, columns, 1)
+        shape = (
+            w.nrows if rows is None else int(rows.size),
+            w.ncols if cols is None else int(cols.size),
+        )
+        return cls(rows, cols, shape, is_integer(columns), is_integer(indices))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole Matrix."""
+        return self.rows is None and self.cols is None
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether a row or column is named twice."""
+        given = [ids for ids in (self.rows, self.cols) if ids is not None]
+        return any(has_repeats(array_module(ids).sort(ids)) for ids in given)
+
+    def inside(self, A: Matrix) -> Array:
+        """For each entry of A, whether it lies in the region."""
+        xp = array_module(A._indices)
+        inside = xp.ones(A.nvals, bool)
+        for ids, at, size in (
+            (self.rows, A.row_indices, A.nrows),
+            (self.cols, lambda: A._indices, A.ncols),
+        ):
+            if ids is not None:
+                flags = xp.zeros(size, bool)
+                flags[ids] = True
+                inside &= flags[at()]
+        return inside
+
+
+def _ids(w: Matrix, indices: object, axis: int) -> Array | None:
+    """Rows or columns, checked; None for all."""
     argument = ("indices", "columns")[axis]
     if is_integer(indices):
         one = one_index("assign", argument, indices, w.shape[axis])
-        return index_array("assign", [one], w.shape[axis], w.device, argument), False
+        return index_array("assign", [one], w.shape[axis], w.device, argument)
     if indices is None or (isinstance(indices, slice) and indices == slice(None)):
-        return None, True
-    return index_array("assign", indices, w.shape[axis], w.device, argument), True
+        return None
+    return index_array("assign", indices, w.shape[axis], w.device, argument)
 
 
-def _region(
-    w: Matrix, value: Any, shape: tuple[int, int], many_rows: bool, many_columns: bool
-) -> Matrix | None:
+def _value_matrix(w: Matrix, value: Any, region: Region) -> Matrix | None:
     """The value as a Matrix of the region's shape; None for a scalar."""
     if not checks.is_container(value) and np.ndim(value) == 0:
         return None
-    value = checks.operand("assign", "value", value)
+    value, shape = checks.operand("assign", "value", value), region.shape
     checks.same_device("assign", w=w, value=value)
     if isinstance(value, Matrix):
         checks.same_shape("assign", "value", value, "the region", shape)
         return value
-    if many_rows == many_columns:
+    if region.is_row == region.is_column:
         raise DimensionMismatch(
             f"assign: value: expected a Matrix of {shape[0]} x {shape[1]}, got a Vector; "
             "it is for one row or column, named by an integer"
         )
-    extent = shape[1] if many_columns else shape[0]
+    extent = shape[1] if region.is_row else shape[0]
     checks.same_size("assign", "value.size", value.size, "the region's", extent)
     v = value.to_sparse()
     assert v._indices is not None
     xp = array_module(v._values)
-    if many_columns:
+    if region.is_row:
         indptr = xp.asarray([0, v.nvals], index_dtype(v.nvals))
         return Matrix._of(1, value.size, indptr, v._indices, v._values)
     indptr = xp.zeros(value.size + 1, index_dtype(v.nvals))
@@ -120,38 +143,32 @@ def _region(
     return Matrix._of(value.size, 1, indptr, xp.zeros_like(v._indices), v._values)
 
 
-def _partial(rows: Array | None, cols: Array | None) -> bool:
-    return rows is not None or cols is not None
-
-
-def _sorted(ids: Array) -> Array:
-    return array_module(ids).sort(ids)
-
-
-def _filled(
-    w: Matrix, value: Any, rows: Array | None, cols: Array | None, mask: Mask | None
-) -> Matrix:
+def _filled(w: Matrix, value: Any, region: Region, mask: Mask | None) -> Matrix:
     """`value` at the positions of the region that the mask may allow: its own where it is not
     complemented, else all.
     """
     xp = array_module(w._indices)
     if mask is None or mask.complement:
-        return _iso_region(xp, w.shape, value, rows, cols)
+        return _iso_matrix(xp, w.shape, value, region.rows, region.cols)
     M = mask.parent
     assert isinstance(M, Matrix)
     if not mask.structure:
         true = indexunary.valuene.resolve(M.dtype, np.dtype(np.int64))
         M = backend(w.device).select_matrix(M, true, np.int64(0))
-    if _partial(rows, cols):
-        M = M._filtered(_inside(M, rows, cols))
+    if not region.is_whole:
+        M = M._filtered(region.inside(M))
     values = xp.full(1, value, value.dtype)
     return Matrix._of(w.nrows, w.ncols, M._indptr, M._indices, values, iso=True)
 
 
-def _iso_region(
-    xp: ModuleType, shape: tuple[int, int], value: Any, rows: Array | None, cols: Array | None
+def _iso_matrix(
+    xp: ModuleType,
+    shape: tuple[int, int],
+    value: Any,
+    rows: Array | None = None,
+    cols: Array | None = None,
 ) -> Matrix:
-    """The iso Matrix of `shape` with `value` at every position of the region."""
+    """The iso Matrix of `shape` with `value` at every position of these rows and columns."""
     nrows, ncols = shape
     kind = index_dtype(max(shape))
     ascending = xp.arange(ncols, dtype=kind) if cols is None else xp.sort(cols).astype(kind)
@@ -164,23 +181,46 @@ def _iso_region(
     return Matrix._of(nrows, ncols, indptr, xp.tile(ascending, count), values, iso=True)
 
 
-def _placed(
+def _written(
     w: Matrix,
     V: Matrix,
-    rows: Array | None,
-    cols: Array | None,
+    region: Region,
+    mask: Mask | None,
     accum: BinaryLike | None,
     function: Function | None,
+) -> tuple[Matrix, Function | None]:
+    """(the Matrix of w's shape that w is to take, by which function of w's entries and its own)."""
+    T, combined = _placed(w, V, region, accum, function)
+    borrowed = T._transient
+    if function is None or combined:
+        T = fitted("assign", T, w.dtype, mask)
+    if borrowed:  # w may take over its arrays, which are somebody else's
+        T = T.dup()
+    if not combined and (function is not None or region.is_whole):
+        return T, function
+    # positions outside of the region keep their entries: a union that prefers T
+    if not combined and V.nvals < region.shape[0] * region.shape[1]:
+        # what the value lacks empties w inside of the region: Z = (w outside) and T, of w's type,
+        # because the entries outside are to stay what they are
+        outside = w._filtered(~region.inside(w))
+        second = binary.second.resolve(w.dtype, w.dtype)
+        return backend(w.device).ewise_matrix(outside, T, second, True), None
+    return T, binary.second.resolve(w.dtype, T.dtype)
+
+
+def _placed(
+    w: Matrix, V: Matrix, region: Region, accum: BinaryLike | None, function: Function | None
 ) -> tuple[Matrix, bool]:
     """(the Matrix of w's shape with V in the region, whether repeats were folded into w's own)."""
-    if not _partial(rows, cols):
+    if region.is_whole:
         return V, False
     if w.nrows * w.ncols > INT64_MAX:
         raise OverflowError(
             f"assign: expected a Matrix of at most 2**63 - 1 positions, got {w.nrows} x {w.ncols}"
         )
     at, to = V.row_indices(), V._indices
-    at, to = at if rows is None else rows[at], to if cols is None else cols[to]
+    at = at if region.rows is None else region.rows[at]
+    to = to if region.cols is None else region.cols[to]
     keys = at.astype(np.int64) * w.ncols + to
     values = V._expanded_values()
     xp = array_module(keys)
@@ -198,15 +238,3 @@ def _placed(
     xp.cumsum(xp.bincount(keys // max(w.ncols, 1), minlength=w.nrows), out=indptr[1:])
     columns = (keys % max(w.ncols, 1)).astype(index_dtype(max(w.shape)))
     return Matrix._of(w.nrows, w.ncols, indptr, columns, values), again
-
-
-def _inside(A: Matrix, rows: Array | None, cols: Array | None) -> Array:
-    """For each entry of A, whether it lies in the region."""
-    xp = array_module(A._indices)
-    inside = xp.ones(A.nvals, bool)
-    for ids, at, size in ((rows, A.row_indices, A.nrows), (cols, lambda: A._indices, A.ncols)):
-        if ids is not None:
-            flags = xp.zeros(size, bool)
-            flags[ids] = True
-            inside &= flags[at()]
-    return inside
