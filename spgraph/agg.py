@@ -7,7 +7,8 @@ X[j] for which A[i, j] is an entry. The values of A are not looked at: `A @ X` i
 by them. A row without entries gives 0. Of a directed graph these are the vertices that edges lead
 to; `A.T` takes those that edges come from. PyTorch's gradients are not tracked: give `X.detach()`.
 
-Raises DimensionMismatch, DomainMismatch, BackendMismatch.
+Raises DimensionMismatch for an X of another number of rows or dimensions, DomainMismatch for one
+that is no array of numbers, BackendMismatch for one on another device.
 
 Source: Hamilton, Ying, Leskovec, "Inductive representation learning on large graphs" (2017).
 
@@ -36,8 +37,9 @@ __all__ = ["max", "mean", "sum"]
 
 
 def sum(A: MatrixLike, X: Dense) -> Dense:
-    """The sum of the features `X` of each row's neighbours in `A`, in X's type, in which integers
-    wrap around; of bool how many are true, in int64.
+    """The sum of the features `X`, of shape (A.ncols,) or (A.ncols, k), of each row's neighbours in
+    `A`: an array of A.nrows rows, in X's type, in which integers wrap around; of bool how many are
+    true, in int64. Errors as of `spgraph.agg`.
 
     >>> import numpy as np, spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 0], nrows=3, ncols=3)
@@ -48,8 +50,9 @@ def sum(A: MatrixLike, X: Dense) -> Dense:
 
 
 def max(A: MatrixLike, X: Dense) -> Dense:
-    """The greatest of the features `X` of each row's neighbours in `A`, without NaN (-inf where
-    there is nothing else), in X's type.
+    """The greatest of the features `X`, of shape (A.ncols,) or (A.ncols, k), of each row's
+    neighbours in `A`, without NaN (-inf where there is nothing else): an array of A.nrows rows, in
+    X's type. Errors as of `spgraph.agg`.
 
     >>> import numpy as np, spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 0], nrows=3, ncols=3)
@@ -60,8 +63,9 @@ def max(A: MatrixLike, X: Dense) -> Dense:
 
 
 def mean(A: MatrixLike, X: Dense) -> Dense:
-    """The mean of the features `X` of each row's neighbours in `A`: in float32 if X is, else in
-    float64.
+    """The mean of the features `X`, of shape (A.ncols,) or (A.ncols, k), of each row's neighbours
+    in `A`: an array of A.nrows rows, in float32 if X is, else in float64. Errors as of
+    `spgraph.agg`.
 
     >>> import numpy as np, spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 1], [1, 2, 0], nrows=3, ncols=3)

@@ -12,6 +12,11 @@ the operator's result type over the operands' types, promoted as NumPy does. Wit
 are cast to out's type, and `out` is returned. An operand or the mask's container may be `out`
 itself: nothing is written before everything is computed.
 
+All raise DimensionMismatch for shapes that do not fit, BackendMismatch for containers on different
+devices, DomainMismatch for what is no operand or operator, for an operator that does not take the
+types, and for floats to be written into integers, and OverflowError for an integer that `out` does
+not hold.
+
 The semantics are those of the GraphBLAS C API specification 2.1 (Brock, Buluc, Kimmerer, Kitchen,
 Kumar, Mattson, McMillan, Moreira, Pelletier, Welch, 2023).
 """

@@ -70,7 +70,7 @@ def ewise_add(
 
     `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
@@ -126,7 +126,7 @@ def ewise_union(
 
     `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import binary
@@ -174,7 +174,7 @@ def ewise_mult(
 
     `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> u = sg.Vector.from_coo([0, 1], [1, 2], size=3)
@@ -266,7 +266,7 @@ def apply(
 
     `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import binary, unary
@@ -364,7 +364,7 @@ def select(
 
     `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import indexunary

@@ -74,7 +74,7 @@ def extract(
 
     `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> v = sg.Vector.from_coo([1, 3], [10, 30], size=5)

@@ -75,7 +75,7 @@ def mxv(
 
     `out` is a Vector to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
     With an array none of the four may be given: ValueError.
 
     `direction` is "pull" (each row looks for entries of u), "push" (each entry of u follows its
@@ -164,8 +164,8 @@ def vxm(
     """The product u A over a semiring: t[j] = the sum over k of u[k] * A[k, j].
 
     As `mxv`, with `u` of size n on the left of `A`, and with `semiring`, `mask`, `accum`,
-    `replace`, `out` and `fill` as there. Of `direction`, "push" follows the rows of A at the
-    entries of u, "pull" lets every column look for entries, over the transpose.
+    `replace`, `out`, `fill` and the errors as there. Of `direction`, "push" follows the rows of A
+    at the entries of u, "pull" lets every column look for entries, over the transpose.
 
     >>> import spgraph as sg
     >>> from spgraph.semirings import any_pair
@@ -254,7 +254,7 @@ def mxm(
 
     `out` is a Matrix to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     Of Matrices it is computed row by row (Gustavson), as dot products of rows of A and columns of B
     where a mask leaves few positions, or as products with dense rows where B has every entry:

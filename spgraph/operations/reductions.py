@@ -154,7 +154,7 @@ def reduce_rowwise(
 
     `out` is a Vector to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])
@@ -181,7 +181,7 @@ def reduce_columnwise(
     out: Vector | None = None,
 ) -> Vector:
     """The sum of each column of `A` over a `monoid`, a Vector of A.ncols; as `reduce_rowwise`, with
-    `dtype`, `mask`, `accum`, `replace` and `out` as there.
+    `dtype`, `mask`, `accum`, `replace`, `out` and the errors as there.
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 0, 2], [0, 1, 1], [1, 2, 5])

@@ -34,7 +34,7 @@ def transpose(
 
     `out` is a Matrix to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> sg.transpose(sg.Matrix.from_dense([[1, 2]])).shape
@@ -67,7 +67,7 @@ def kronecker(
 
     `out` is a Matrix to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> A, B = sg.Matrix.from_dense([[1, 2]]), sg.Matrix.from_dense([[3], [4]])
@@ -124,7 +124,7 @@ def diag(
 
     `out` is a container to write into, which is returned; `mask` a Mask of positions that may be
     written; `accum` an operator that combines old entries with new ones; `replace` empties the
-    positions that the mask excludes. The docstring of `spgraph.operations` has the whole rule.
+    positions that the mask excludes. `spgraph.operations` has the whole rule, and the errors.
 
     >>> import spgraph as sg
     >>> D = sg.diag(sg.Vector.from_dense([3, 4]), 1)
