@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -93,6 +93,65 @@ def build_matrix(
     """See `Matrix.from_coo`."""
     flags_or_none("from_coo", symmetric=symmetric, compact=compact)
     combine = _operator(dup_op)
+    at = _positions(rows, columns, nrows, ncols, symmetric, device)
+    if compact:
+        at = at.compacted()
+    at.check_size()
+    iso = np.ndim(cast(Array, values)) == 0 and combine is None
+    sort = sort_of(at.rows, at.nrows, at.ncols, MANY)
+    stored = _values(values, at.rows, dtype, copy=sort is None)
+    entries = at.rows.nbytes + at.columns.nbytes + (0 if iso else stored.nbytes)
+    checks.row_pointers("from_coo", at.nrows, at.rows.size, entries, compact, square=at.square)
+    if sort is not None:
+        found = sort(at.rows, at.columns, None if iso else stored, at.nrows, at.ncols)
+        indptr, indices, sums = combined_rows(found, combine, device_of(at.rows))
+        pattern, stored = (indptr, indices), stored[:1].copy() if iso else sums
+    else:
+        pattern, stored = _by_keys(at, stored, combine, iso)
+    A = Matrix._of(at.nrows, at.ncols, *pattern, stored, iso=iso, symmetric=symmetric)
+    return A if at.ids is None else (A, at.ids)
+
+
+class Positions(NamedTuple):
+    """Where entries are, the shape, whether it may be meant to be square, and, where they were
+    numbered anew, the vertices' ids.
+    """
+
+    rows: Array
+    columns: Array
+    nrows: int
+    ncols: int
+    square: bool
+    ids: Array | None = None
+
+    def compacted(self) -> Positions:
+        """The same with those rows and columns alone that have entries, numbered 0, 1, ..."""
+        if not self.square:
+            raise DimensionMismatch(
+                f"from_coo: compact: expected a square matrix, got {self.nrows} x {self.ncols}"
+            )
+        ids, rows, columns = relabelled(self.rows, self.columns)
+        return Positions(rows, columns, ids.size, ids.size, True, ids)
+
+    def check_size(self) -> None:
+        """ValueError for more positions than keys of 63 bits."""
+        if self.nrows * self.ncols > 2**63:
+            got = f"{self.nrows} x {self.ncols}"
+            raise ValueError(
+                f"nrows * ncols: expected at most 2**63 to build from coordinates, got {got}; "
+                "compact=True numbers those that have entries 0, 1, ..."
+            )
+
+
+def _positions(
+    rows: Array,
+    columns: Array,
+    nrows: int | None,
+    ncols: int | None,
+    symmetric: bool | None,
+    device: str | None,
+) -> Positions:
+    """The positions that the user gave, checked, on `device` or, for None, on that of rows."""
     rows, largest_row = _ids("rows", rows, device)
     there = device_of(rows) if device is None else device
     columns, largest_column = _ids("columns", columns, there)
@@ -102,53 +161,19 @@ def build_matrix(
         )
     square = nrows is None or ncols is None or nrows == ncols
     shape = _shape(largest_row, largest_column, nrows, ncols, symmetric)
-    ids = None
-    if compact:
-        if not square:
-            raise DimensionMismatch(
-                f"from_coo: compact: expected a square matrix, got {nrows} x {ncols}"
-            )
-        ids, rows, columns = relabelled(rows, columns)
-        shape = ids.size, ids.size
-    nrows, ncols = shape
-    if nrows * ncols > 2**63:
-        raise ValueError(
-            "nrows * ncols: expected at most 2**63 to build from coordinates, "
-            f"got {nrows} x {ncols}; compact=True numbers those that have entries 0, 1, ..."
-        )
-    given: Array = values
-    iso = np.ndim(given) == 0 and combine is None
-    sort = sort_of(rows, nrows, ncols, MANY)
-    stored = _values(values, rows, dtype, copy=sort is None)
-    entries = rows.nbytes + columns.nbytes + (0 if iso else stored.nbytes)
-    checks.row_pointers("from_coo", nrows, rows.size, entries, compact, square=square)
-
-    if sort is not None:
-        found = sort(rows, columns, None if iso else stored, nrows, ncols)
-        indptr, indices, sums = combined_rows(found, combine, device_of(rows))
-        pattern, stored = (indptr, indices), stored[:1].copy() if iso else sums
-    else:
-        pattern, stored = _by_keys(rows, columns, stored, nrows, ncols, combine, iso)
-    A = Matrix._of(nrows, ncols, *pattern, stored, iso=iso, symmetric=symmetric)
-    return A if ids is None else (A, ids)
+    return Positions(rows, columns, *shape, square)
 
 
 def _by_keys(
-    rows: Array,
-    columns: Array,
-    stored: Array,
-    nrows: int,
-    ncols: int,
-    dup_op: BinaryOp | None,
-    iso: bool,
+    at: Positions, stored: Array, dup_op: BinaryOp | None, iso: bool
 ) -> tuple[tuple[Array, Array], Array]:
     """((indptr, indices), values) by a sort of row * 2**bits + column or row * ncols + column."""
-    xp = array_module(rows)
+    xp, nrows, ncols = array_module(at.rows), at.nrows, at.ncols
     bits = max(ncols - 1, 0).bit_length()  # in which a column lies behind its row, if they fit
     bits = 0 if max(nrows - 1, 0).bit_length() + bits > 63 else bits
-    rows = rows.astype(np.int64, copy=False)
+    rows = at.rows.astype(np.int64, copy=False)
     keys = rows << bits if bits else rows * ncols
-    keys += columns.astype(np.int64, copy=False)
+    keys += at.columns.astype(np.int64, copy=False)
     if iso:  # whose values need no order
         if is_cuda(keys) or bool((keys[1:] >= keys[:-1]).all()):  # as in most files
             keys.sort()
@@ -261,9 +286,8 @@ def combined_rows(
     if values is None:
         return fold(indptr, indices, None, None)
     if dup_op is None:
-        again = np.flatnonzero(
-            indices[1:] == indices[:-1]
-        )  # the last of a row and first of another
+        # also the last of a row and the first of the next, which is no repetition
+        again = np.flatnonzero(indices[1:] == indices[:-1])
         rows = np.searchsorted(indptr, again, side="right") - 1
         k = int(np.argmax(indptr[rows + 1] > again + 1))
         raise _repeated("rows, columns", f"({rows[k]}, {indices[again[k]]})")
