@@ -108,17 +108,8 @@ class Shard:
         # an entry of a list is a vertex, and its value beside it
         self.entry = 1 if self.sought is None else 2
         self.item = np.dtype(f"i{max(self.label.itemsize, self.dtype.itemsize)}")
-        ids, rows_of = arrays.indices.dtype, arrays.indptr.dtype
         check_counts("search", self.size, arrays.indices.size, " of a shard")
-        places = index_dtype(32 * self.words * self.num_shards)
-        kinds = (ids.str, rows_of.str, self.label.str, places.str)
-        text = program(
-            (self.num_shards, THREADS, LONG_ROW, AHEAD_VERTICES, AHEAD), kinds, self.sought
-        )
-        kernels = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
-        kernels += ["compact"] if self.sought else ["settle_bits"]
-        kernels += [] if rows is None else ["pull", "pull_rows"]
-        self.kernels = {name: jit.kernel("search_rounds", name, text) for name in kernels}
+        self.kernels = self._compiled(pulls=rows is not None)
         self.grid = jit.occupancy(self.kernels["push_bits"], THREADS)
         place = ("memory of searches in rounds", k)
         if place not in graph.derived:
@@ -136,6 +127,17 @@ class Shard:
         fields |= {"ids": arrays.ids} | {name: getattr(self.memory, name) for name in names}
         fields |= {"host_counters": host_counters} | dict.fromkeys(("level", "value", "visited"))
         self.given = block(fields, self.xp)
+
+    def _compiled(self, pulls: bool) -> dict[str, Any]:
+        """The kernels by name, with those of pulls or without."""
+        arrays, places = self.arrays, index_dtype(32 * self.words * self.num_shards)
+        kinds = (arrays.indices.dtype, arrays.indptr.dtype, self.label, places)
+        shape = (self.num_shards, THREADS, LONG_ROW, AHEAD_VERTICES, AHEAD)
+        text = program(shape, tuple(kind.str for kind in kinds), self.sought)
+        names = ["clear", "begin", "convert", "mark", "push_list", "settle_list", "push_bits"]
+        names += ["compact"] if self.sought else ["settle_bits"]
+        names += ["pull", "pull_rows"] if pulls else []
+        return {name: jit.kernel("search_rounds", name, text) for name in names}
 
     def search(
         self, sources: Array, values: Array | None, direction: str, max_depth: int
@@ -214,49 +216,71 @@ class Shard:
         what the next level is expected to need of all shards: the frontier, or lists of what a
         short one pushes. `rows` are the counts of the frontier, `came` what has come with these.
         """
-        shards, memory = self.num_shards, self.memory
         if not queued:
             self.count("convert", self.words)
         if self.is_marked:  # for a pull that was not to come
-            memory.own.fill(0)
+            self.memory.own.fill(0)
             came, self.is_marked = None, False
-        vertices, edges = rows[self.number][VERTICES], rows[self.number][EDGES]
         most = max(row[EDGES] for row in rows)
         if most <= self.list_edges:
-            is_short = most <= AHEAD and max(row[VERTICES] for row in rows) <= AHEAD_VERTICES
-            if not (queued and is_short and came is not None):
-                found = self.list_of(1 << (most - 1).bit_length())
-                self.run("push_list", edges, found, vertices, edges)
-                came = yield self._gather(found)
-            self.settle(came, shards, came.size // shards // self.entry, -1, depth)
+            yield from self._push_lists(rows, came if queued else None, depth)
         elif self.sought:
-            marked = self.push_bits(vertices, edges)
-            stride = min(most, 32 * self.words)
-            lists, width = self.list_of(shards * stride), self.entry * stride
-            self.count("compact", self.words, marked, memory.partial, lists, stride)
-            rows, _, _ = yield self._counts()
-            came, sizes = None, [[self.entry * number for number in row[SENT:]] for row in rows]
-            if any(map(any, sizes)):
-                to = [lists[width * q :][:size] for q, size in enumerate(sizes[self.number])]
-                coming = [row[self.number] for row in sizes]
-                came = yield "send", (to, coming, self.xp.empty(sum(coming), self.item))
-            length = 0 if came is None else came.size // self.entry
-            self.settle(self.ahead if came is None else came, 1, 0, length, depth)
+            yield from self._push_sums(rows, depth)
         else:
-            marked = self.push_bits(vertices, edges)
-            size, first = marked.size, self.number * self.words
-            parts = shards, size, first
-            if 4 * size * shards <= GATHER_BYTES:
-                came = yield self._gather(marked)
-            else:
-                came, parts = (yield "union", (marked, [self.words] * shards)), (1, 0, 0)
-            self.count("settle_bits", size, marked, came, *parts, self.label.type(depth))
+            yield from self._push_bitmaps(rows, depth)
         if self.expects_pull:
             self.is_marked = True
             self.mark()
             return (yield self._counts(self.with_bits))
         is_listed = self.sought or most <= self.list_edges
         return (yield self._counts(self.with_list if is_listed else None))
+
+    def _push_lists(self, rows: Rows, came: Array | None, depth: int) -> Steps[None]:
+        """A short push: all shards get a list of what each reaches, with values. `came` are those
+        that have come with the counts, whole where frontiers are small.
+        """
+        vertices, edges = self._frontier(rows)
+        most = max(row[EDGES] for row in rows)
+        is_short = most <= AHEAD and max(row[VERTICES] for row in rows) <= AHEAD_VERTICES
+        if not is_short or came is None:
+            found = self.list_of(1 << (most - 1).bit_length())
+            self.run("push_list", edges, found, vertices, edges)
+            came = yield self._gather(found)
+        length = came.size // self.num_shards // self.entry
+        self.settle(came, self.num_shards, length, -1, depth)
+
+    def _push_sums(self, rows: Rows, depth: int) -> Steps[None]:
+        """A long push of values: each shard sums those of the vertices that it reaches, and sends
+        the sums to their owners.
+        """
+        shards, (vertices, edges) = self.num_shards, self._frontier(rows)
+        marked = self.push_bits(vertices, edges)
+        stride = min(max(row[EDGES] for row in rows), 32 * self.words)
+        lists, width = self.list_of(shards * stride), self.entry * stride
+        self.count("compact", self.words, marked, self.memory.partial, lists, stride)
+        rows, _, _ = yield self._counts()
+        came, sizes = None, [[self.entry * number for number in row[SENT:]] for row in rows]
+        if any(map(any, sizes)):
+            to = [lists[width * q :][:size] for q, size in enumerate(sizes[self.number])]
+            coming = [row[self.number] for row in sizes]
+            came = yield "send", (to, coming, self.xp.empty(sum(coming), self.item))
+        length = 0 if came is None else came.size // self.entry
+        self.settle(self.ahead if came is None else came, 1, 0, length, depth)
+
+    def _push_bitmaps(self, rows: Rows, depth: int) -> Steps[None]:
+        """A long push without values: the union of the bitmaps of what the shards reach."""
+        shards, (vertices, edges) = self.num_shards, self._frontier(rows)
+        marked = self.push_bits(vertices, edges)
+        size = marked.size
+        if 4 * size * shards <= GATHER_BYTES:
+            came, parts = (yield self._gather(marked)), (shards, size, self.number * self.words)
+        else:
+            came, parts = (yield "union", (marked, [self.words] * shards)), (1, 0, 0)
+        self.count("settle_bits", size, marked, came, *parts, self.label.type(depth))
+
+    def _frontier(self, rows: Rows) -> tuple[int, int]:
+        """How many vertices the shard's own frontier has, and edges."""
+        return rows[self.number][VERTICES], rows[self.number][EDGES]
 
     # --- launches ---------------------------------------------------------------------------------
 
