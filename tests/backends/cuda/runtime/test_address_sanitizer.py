@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(cuda_host_shim.COMPILER is None, reason="no C++ compiler")
 
-LOOPS = "tests/distributed/loops"
+SEARCHES = "tests/backends/cuda/search"
 SHIMS = sorted(
     str(path.relative_to(cuda_host_shim.ROOT))
     for path in cuda_host_shim.ROOT.glob("tests/**/test_*shim.py")
@@ -19,7 +19,7 @@ SHIMS = sorted(
 @pytest.mark.parametrize(
     "tests",
     [
-        f"{LOOPS}/test_search_peers_shim.py::test_in_edges_that_begin_and_end_anywhere[0]",
+        f"{SEARCHES}/test_search_peers_shim.py::test_in_edges_that_begin_and_end_anywhere[0]",
         *(pytest.param(shim, marks=pytest.mark.full) for shim in SHIMS),
     ],
 )
