@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spgraph.containers.storage.arrays import Array
 from spgraph.containers.storage.numbers import flags
 
 if TYPE_CHECKING:
@@ -49,3 +50,10 @@ class Mask:
             f"{'structure' if self.structure else 'truth'}"
             f" of {type(parent).__name__} {shape})"
         )
+
+
+def true_indices(mask: Mask) -> Array:
+    """The positions of a sparse Vector that a mask selects before it is complemented."""
+    v = mask.parent
+    assert v._indices is not None
+    return v._indices if mask.structure else v._indices[v._values != 0]

@@ -9,6 +9,7 @@ import numpy as np
 from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, Indices, Position, Scalar
+from spgraph.containers.mask import true_indices
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -254,10 +255,6 @@ def _constant(w: Vector, value: Any, mask: Mask | None) -> Vector:
         and isinstance(mask.parent, Vector)
         and mask.parent._indices is not None
     ):
-        ids = (
-            mask.parent._indices
-            if mask.structure
-            else mask.parent._indices[mask.parent._values != 0]
-        )
+        ids = true_indices(mask)
         return Vector._of(w.size, xp.full(ids.size, value, value.dtype), indices=ids.copy())
     return Vector._of(w.size, xp.full(w.size, value, value.dtype))

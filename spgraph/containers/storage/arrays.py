@@ -345,6 +345,14 @@ def pack_bits(flags: Array) -> Array:
     return packed.view(np.uint32)
 
 
+def all_bits(xp: ModuleType, size: int) -> Array:
+    """Words with the first `size` bits set; bits past the end are 0."""
+    bits = xp.full(words(size), 0xFFFFFFFF, np.uint32)
+    if size % 32:
+        bits[-1:] = (1 << size % 32) - 1
+    return bits
+
+
 def unpack_bits(bits: Array, size: int) -> Array:
     """The boolean array of which `bits` is the packed form."""
     xp = array_module(bits)

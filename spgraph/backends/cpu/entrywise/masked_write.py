@@ -9,16 +9,15 @@ from typing import TypeVar
 import numpy as np
 
 from spgraph.backends.cpu.entrywise import vectors
-from spgraph.backends.cpu.entrywise.masks import mask_words, true_indices
+from spgraph.backends.cpu.entrywise.masks import bits_of, mask_words
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.hypersparse import are_hypersparse, write_renumbered
-from spgraph.containers.storage.arrays import words
+from spgraph.containers.mask import true_indices
+from spgraph.containers.storage.arrays import all_bits
 from spgraph.semirings import Function
 
 C = TypeVar("C", Vector, Matrix)
-
-NO_BITS = np.empty(0, np.uint32)
 
 
 def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, replace: bool) -> None:
@@ -61,10 +60,9 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         _forget_count(out, True)
     w, t = out.to_bitmap(), t.to_bitmap()
     if w._bits is None:
-        w = Vector._of(w.size, w._values, bits=_all_bits(w.size))
-    t_bits = NO_BITS if t._bits is None else t._bits
+        w = Vector._of(w.size, w._values, bits=all_bits(np, w.size))
     threads = pool.threads_for(out.size)
-    given = (w._bits, w._values, t_bits, t._values, bits, invert, replace)
+    given = (w._bits, w._values, bits_of(t), t._values, bits, invert, replace)
     pool.launch(kernels.write, threads, *given)
     out._become(Vector._of(out.size, w._values, bits=w._bits))
     # last: out is correct already, should this run out of memory
@@ -102,7 +100,7 @@ def _write_few(
     nvals, change = out.nvals, np.zeros(1, np.int64)
     given = (cleared, t._indices, t._values, *mask_words(mask))
     _forget_count(out, cleared.size > 0)
-    present = NO_BITS if out._bits is None else out._bits
+    present = bits_of(out)
     pool.launch(kernels.write_few, 1, *given, present, out._values, change)
     nvals += int(change[0])
     bits = None if nvals == out.size else present
@@ -114,12 +112,4 @@ def _forget_count(out: Vector, bits: bool) -> None:
     if out._bits is not None:
         out._nvals = None
     elif bits:
-        out._become(Vector._of(out.size, out._values, bits=_all_bits(out.size)))
-
-
-def _all_bits(size: int) -> np.ndarray:
-    """Words with the first `size` bits set."""
-    bits = np.full(words(size), 0xFFFFFFFF, np.uint32)
-    if size % 32:
-        bits[-1] = (1 << size % 32) - 1
-    return bits
+        out._become(Vector._of(out.size, out._values, bits=all_bits(np, out.size)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.containers import Mask, Vector
+from spgraph.containers.mask import true_indices
 from spgraph.containers.storage.arrays import pack_bits, words
 
 NOT_INVERTED, INVERTED = np.uint32(0), np.uint32(0xFFFFFFFF)
-NO_MASK = np.empty(0, np.uint32), NOT_INVERTED
+NO_BITS = np.empty(0, np.uint32)
+NO_MASK = NO_BITS, NOT_INVERTED
 
 
 def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
@@ -29,11 +31,9 @@ def mask_words(mask: Mask | None) -> tuple[np.ndarray, np.uint32]:
     return true if v._bits is None else true & v._bits, invert
 
 
-def true_indices(mask: Mask) -> np.ndarray:
-    """The positions that a mask of a sparse Vector selects, apart from a complement."""
-    v = mask.parent
-    assert isinstance(v, Vector) and v._indices is not None
-    return v._indices if mask.structure else v._indices[v._values != 0]
+def bits_of(v: Vector) -> np.ndarray:
+    """The bits of a bitmap; none of another Vector."""
+    return NO_BITS if v._bits is None else v._bits
 
 
 def bits_at(indices: np.ndarray, size: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spgraph.backends.cpu.entrywise.masks import NO_BITS, bits_of
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Vector
 from spgraph.containers.annotations import Scalar
@@ -15,7 +16,6 @@ from spgraph.containers.storage.arrays import index_dtype, pack_bits, words
 from spgraph.semirings import Function, TypedMonoid
 
 NO_IDS = np.empty(0, np.int32)
-NO_BITS = np.empty(0, np.uint32)
 NO_SCALAR = np.False_
 # positions per partial sum of a reduction
 WIDTH = 1 << 15
@@ -58,7 +58,7 @@ def ewise(
     full = (u._bits is None and v._bits is None) or (union and (u._bits is None or v._bits is None))
     z_bits = NO_BITS if full else memory.empty(words(size), np.uint32)
     z = memory.empty(size, op.result) if full else memory.zeros(size, op.result)
-    given = (_bits(u), u._values, _bits(v), v._values, *scalars)
+    given = (bits_of(u), u._values, bits_of(v), v._values, *scalars)
     kernel = jit.module("ewise", text + preamble.constants(UNION=union)).ewise
     pool.launch(kernel, pool.threads_for(size), *given, z_bits, z)
     return Vector._of(size, z) if full else Vector._of(size, z, bits=z_bits)._conform()
@@ -104,7 +104,7 @@ def _apply_into(z: np.ndarray, u: Vector, op: Function, kind: str, scalar: np.ge
     """Write op of every entry to z, where u stores its value."""
     ids = NO_IDS if u._indices is None else u._indices
     kernel = function("apply", op, kind).apply
-    pool.launch(kernel, pool.threads_for(z.size), ids, _bits(u), u._values, scalar, z)
+    pool.launch(kernel, pool.threads_for(z.size), ids, bits_of(u), u._values, scalar, z)
 
 
 def select(u: Vector, op: Function, thunk: np.generic) -> Vector:
@@ -115,7 +115,7 @@ def select(u: Vector, op: Function, thunk: np.generic) -> Vector:
         return flagged(u, kept)._conform()
     kernel = function("select", op, "index").select
     z_bits, z = memory.empty(words(u.size), np.uint32), memory.zeros(u.size, u.dtype)
-    pool.launch(kernel, pool.threads_for(u.size), _bits(u), u._values, thunk, z_bits, z)
+    pool.launch(kernel, pool.threads_for(u.size), bits_of(u), u._values, thunk, z_bits, z)
     return Vector._of(u.size, z, bits=z_bits)._conform()
 
 
@@ -129,7 +129,7 @@ def reduce(u: Vector, monoid: TypedMonoid) -> np.generic:
     text = preamble.monoid(monoid) + preamble.cast("cast", monoid.dtype)
     kernel = jit.module("reduce", text).reduce
     partial = np.empty(-(-u._values.size // WIDTH), monoid.dtype)
-    pool.launch(kernel, pool.threads_for(u._values.size), _bits(u), u._values, WIDTH, partial)
+    pool.launch(kernel, pool.threads_for(u._values.size), bits_of(u), u._values, WIDTH, partial)
     while partial.size > 1:
         values, partial = partial, np.empty(-(-partial.size // WIDTH), monoid.dtype)
         pool.launch(kernel, 1, NO_BITS, values, WIDTH, partial)
@@ -193,7 +193,7 @@ def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> 
     """
     v = w.dup() if w._indices is None else w.to_bitmap()
     text = accum.define_python("op") + "\n" + preamble.cast("cast", w.dtype)
-    pool.launch(jit.module("scatter", text).scatter, 1, ids, values, _bits(v), v._values)
+    pool.launch(jit.module("scatter", text).scatter, 1, ids, values, bits_of(v), v._values)
     z = Vector._of(w.size, v._values, bits=v._bits)
     return Vector._of(w.size, v._values) if z.nvals == z.size else z
 
@@ -244,10 +244,6 @@ def _part_of_ufunc(part: int, parts: int, ufunc: np.ufunc, u: np.ndarray, z: np.
     share = slice(u.size * part // parts, u.size * (part + 1) // parts)
     with np.errstate(all="ignore"):  # no warnings of inf and NaN, as in kernels
         ufunc(u[share], out=z[share], dtype=z.dtype, casting="unsafe")
-
-
-def _bits(v: Vector) -> np.ndarray:
-    return NO_BITS if v._bits is None else v._bits
 
 
 def present(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:

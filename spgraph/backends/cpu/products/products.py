@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from spgraph.backends.cpu.entrywise.masked_write import write
-from spgraph.backends.cpu.entrywise.masks import mask_words
+from spgraph.backends.cpu.entrywise.masks import NO_BITS, mask_words
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.hypersparse import RATIO, are_hypersparse
@@ -17,7 +17,6 @@ from spgraph.semirings import TypedSemiring
 
 # push uses a hash table if the products are fewer than 1 / FEW of the positions of the result
 FEW = 16
-NO_BITS = np.empty(0, np.uint32)
 UINT32, INT64 = np.dtype(np.uint32), np.dtype(np.int64)
 
 

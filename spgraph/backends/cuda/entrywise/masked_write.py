@@ -12,12 +12,12 @@ from spgraph.backends.cuda.entrywise.masks import (
     conform,
     id_type,
     mask_words,
-    true_indices,
 )
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
 from spgraph.containers.hypersparse import are_hypersparse, write_renumbered
-from spgraph.containers.storage.arrays import array_module, words
+from spgraph.containers.mask import true_indices
+from spgraph.containers.storage.arrays import all_bits, array_module, words
 from spgraph.process import interrupts
 from spgraph.semirings import Function
 
@@ -99,9 +99,7 @@ def _write_few(
     clear = jit.kernel("write", "write_clear", text) if cleared.size else None
     present = bits_of(out)
     if out._bits is None and cleared.size > 0:
-        present = xp.full(words(out.size), 0xFFFFFFFF, np.uint32)
-        if out.size % 32:
-            present[-1:] = (1 << out.size % 32) - 1
+        present = all_bits(xp, out.size)
     nvals, change = out.nvals, xp.zeros(1, np.int64)
     taken = (t._indices, t._values, t.nvals, bits, invert)
     with interrupts.deferred():

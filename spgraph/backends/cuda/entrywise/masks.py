@@ -47,13 +47,6 @@ def id_type(v: Vector) -> np.dtype:
     return np.dtype(np.int32) if v._indices is None else v._indices.dtype
 
 
-def true_indices(mask: Mask) -> Array:
-    """The positions of a sparse container that a mask selects before it is complemented."""
-    v = mask.parent
-    assert isinstance(v, Vector) and v._indices is not None
-    return v._indices if mask.structure else v._indices[v._values != 0]
-
-
 def count_bits(bits: Array) -> int:
     """How many bits are set: one launch and one read back."""
     text = preamble.types(U=np.dtype(np.uint32), N=np.dtype(np.int32))
