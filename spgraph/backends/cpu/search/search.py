@@ -24,12 +24,13 @@ PARTS = {
 }
 # as in kernels/search.py and search_common.py
 STATE, COUNT, EDGES, DEPTH, OPEN_EDGES, VISITED, STAGE = 64, 0, 8, 48, 50, 52, 256
-LEAVE, MORE, BEGUN, UNMARKED, NOT_THIN = 54, 55, 56, 57, 58
+LEAVE, MORE, BEGUN, UNMARKED, NOT_THIN, SHARE_FROM = 54, 55, 56, 57, 58, 59
 MARK, THIN = 2, 3
 # as in kernels/search_marked.py and rounds.py
 HERE, GONE, FINISHED, TEAM_LEAVE, PLANNED, OF_THREAD, WORDS_OF_THREAD = 48, 72, 63, 64, 65, 80, 16
-# frontier edges below which one thread is faster than several with barriers
-ALONE = 65536
+# frontier edges below which one thread is faster than several with barriers: than a few threads,
+# and of many divided by their number
+ALONE, ALONE_OF_ALL = 65536, 1 << 18
 # edges of a level by marks from which on it is worth waking other threads, and asking them
 SHARED = 1024
 # nanoseconds that they wait for the next such level before they leave
@@ -160,6 +161,7 @@ def _run(
     state, used = given.state, 1
     kernel = _kernels("search", *meant).search
     state[BEGUN] = state[UNMARKED] = state[NOT_THIN] = 0
+    state[SHARE_FROM] = min(ALONE, ALONE_OF_ALL // threads)
     while True:
         state[LEAVE], state[MORE] = used < threads, 0
         pool.launch(kernel, used, *given, rows)

@@ -12,7 +12,7 @@
 #
 # Named tuples would cost a call 2 us as arguments: the kernel makes them. Preamble: VALUES (False:
 # levels only), FIRST (the first product decides), LEAST_ID (values are the least ids of parents),
-# ISO, TRACE, ALONE (frontier edges below which a level is pushed by thread 0), LONG and SEEN (the
+# ISO, TRACE, ALONE (probes below which a level is pulled by one thread), LONG and SEEN (the
 # levels that it runs, and vertices in them, before it may leave the rest to search_marked.py or
 # search_thin.py), WORTH_LEAVING (how many edges must be left then), ODD (marks pay where one vertex
 # of so many finds another number than expected) or SHARED (where the level has so many edges, and
@@ -129,8 +129,8 @@ def join(visited, fresh, first_word, last_word, keep):
 
 @inner
 def share_level(
-    thread, threads, sync, graph, out, pull, depth, count, queue, fresh_queue, frontier, fresh,
-    stages, state
+    thread, threads, sync, graph, out, pull, depth, count, edges, queue, fresh_queue, frontier,
+    fresh, stages, state
 ):  # fmt: skip
     """This thread's part of a level; the counts of what all threads find are in `state`."""
     words = out.visited.size
@@ -153,7 +153,7 @@ def share_level(
         for heavy in range(2):
             push_shared(
                 *(thread, threads, sync, heavy, graph.indptr, graph.indices, graph.values),
-                *(out.level, out.value, out.visited, depth, queue, count, fresh_queue),
+                *(out.level, out.value, out.visited, depth, queue, count, edges, fresh_queue),
                 *(fresh, stages[thread], state),
             )
             barrier(sync, threads)
@@ -185,8 +185,11 @@ def is_left(direction, pull, edges, left, open_edges, symmetric, size, state):
     """Whether to leave this level and the rest to a launch of all threads."""
     if state[LEAVE] == 0:
         return False
-    work = probes_of(edges, left, open_edges, symmetric, size) if pull else float(edges)
-    if work >= ALONE or direction == 2:
+    if pull:
+        shares = probes_of(edges, left, open_edges, symmetric, size) >= ALONE
+    else:
+        shares = edges >= state[SHARE_FROM]
+    if shares or direction == 2:
         state[MORE] = SHARE  # what else to know is in `state` already
         return True
     if pull:  # little is left; and another launch would look for a queue
@@ -224,7 +227,7 @@ def search(
         elif not pull and not queued:
             to_queue(thread, threads, sync, frontier, fresh, queue, stages[thread], state)
         queued = not pull
-        if queued and (threads == 1 or edges < ALONE):
+        if queued and (threads == 1 or edges < state[SHARE_FROM]):
             if thread == 0:
                 state[DEPTH], state[LEFT], state[OPEN_EDGES] = depth, left, open_edges
                 state[TURN] = turn
@@ -241,8 +244,8 @@ def search(
         else:
             depth += 1
             share_level(
-                *(thread, threads, sync, graph, out, pull, depth, count, queue, fresh_queue),
-                *(frontier, fresh, stages, state),
+                *(thread, threads, sync, graph, out, pull, depth, count, edges, queue),
+                *(fresh_queue, frontier, fresh, stages, state),
             )
             if TRACE and thread == 0:
                 examined, way = (state[PROBES], 2) if pull else (edges, 1)

@@ -11,6 +11,8 @@ DEPTH, LEFT, OPEN_EDGES, TURN, VISITED, FINDABLE = 48, 49, 50, 51, 52, 53
 # nothing, share levels, mark vertices, or run thin levels; whether this launch goes on from an
 # earlier one; whether no vertices are to be marked; and no thin levels to be left
 LEAVE, MORE, BEGUN, UNMARKED, NOT_THIN = 54, 55, 56, 57, 58
+# frontier edges below which a level is pushed by thread 0, ALONE or fewer where threads are many
+SHARE_FROM = 59
 SHARE, MARK, THIN = 1, 2, 3
 # cost of converting a bitmap to a queue, in edges of the frontier
 TO_QUEUE = 4096
@@ -76,11 +78,13 @@ def probes_of(edges, left, open_edges, symmetric, size):
 
 
 @inner
-def is_over(threads, state, count, edges, left, depth, max_depth):
-    """Whether the search ends here, or another form of levels should take over from one thread."""
+def is_over(threads, state, count, edges, left, depth, max_depth, share_from):
+    """Whether the search ends here, or another form of levels should take over from one thread:
+    one that shares levels of so many edges.
+    """
     if count == 0 or edges == 0 or left <= 0 or depth >= max_depth:
         return True
-    return (threads > 1 or state[LEAVE] != 0) and edges >= ALONE
+    return (threads > 1 or state[LEAVE] != 0) and edges >= share_from
 
 
 @inner

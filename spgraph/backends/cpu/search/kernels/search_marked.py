@@ -240,7 +240,7 @@ def search_marked(
         # of several threads it does not end by that number
         left = max(left - found, 1 if queues.shape[1] > 1 else 0)
         open_edges -= edges
-        if is_over(threads, state, found, edges, left, depth, max_depth) or wants_pull(
+        if is_over(threads, state, found, edges, left, depth, max_depth, ALONE) or wants_pull(
             direction, True, edges, left, open_edges, symmetric, indices.size
         ):
             state[COUNT], visits = settle_marked(

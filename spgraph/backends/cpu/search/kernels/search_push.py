@@ -94,9 +94,9 @@ def push_alone(threads, sync, graph, out, queues, numbers, state, direction, max
         count, edges = found, found_edges
         left -= count
         open_edges -= edges
-        if is_over(threads, state, count, edges, left, depth, max_depth) or wants_pull(
-            direction, True, edges, left, open_edges, graph.symmetric, size
-        ):
+        if is_over(
+            threads, state, count, edges, left, depth, max_depth, state[SHARE_FROM]
+        ) or wants_pull(direction, True, edges, left, open_edges, graph.symmetric, size):
             break
         state[MORE] = other_form(graph, levels, followed, odd, count, edges, open_edges, state)
         if state[MORE] != 0:
@@ -116,11 +116,14 @@ def hand_on(stage, held, queue, state):
 @inner
 def push_shared(
     thread, threads, sync, heavy, indptr, indices, values, level, value, visited, depth, queue,
-    count, fresh_queue, fresh, stage, state
+    count, level_edges, fresh_queue, fresh, stage, state
 ):  # fmt: skip
     """This thread's part of a level: some vertices of the queue or, if `heavy`, a share of the
     edges of every heavy vertex.
     """
+    # a level of few vertices is divided evenly, too
+    some = max(1, min(VERTICES, count // (4 * threads)))
+    most = min(HEAVY, max(1024, level_edges // (2 * threads)))
     held = 0
     edges = np.int64(0)
     skipped = np.int64(0)
@@ -129,8 +132,8 @@ def push_shared(
         stop = count
         if not heavy:
             poll(sync)
-            begin = atomic_add(state, TICKET, VERTICES)
-            stop = min(begin + VERTICES, count)
+            begin = atomic_add(state, TICKET, some)
+            stop = min(begin + some, count)
         for i in range(begin, stop):
             u = np.uint64(queue[i])
             first = np.int64(indptr[u])
@@ -138,12 +141,12 @@ def push_shared(
             fetch_row(queue, i + AHEAD, stop, indptr, indices, values)
             last = first + degree
             if heavy:
-                if degree <= HEAVY:
+                if degree <= most:
                     continue
                 poll(sync)
                 last = first + degree * (thread + 1) // threads
                 first += degree * thread // threads
-            elif degree > HEAVY:
+            elif degree > most:
                 skipped += 1
                 continue
             for e in range(np.uint64(first), np.uint64(last)):
