@@ -75,6 +75,16 @@ def wake(builder: ir.IRBuilder, address: ir.Value) -> None:
         _system_call(builder, address, _WAKE, _WORD(2**31 - 1), _WORD(0))
 
 
+def pause(builder: ir.IRBuilder) -> None:
+    """Tell the processor that this thread spins: what shares its core has more of it."""
+    machine = platform.machine()
+    if machine in ("x86_64", "AMD64"):
+        builder.call(outer_function(builder.module, "llvm.x86.sse2.pause", ir.VoidType()), [])
+    elif machine in ("aarch64", "arm64"):
+        hint = outer_function(builder.module, "llvm.aarch64.hint", ir.VoidType(), _CODE)
+        builder.call(hint, [_CODE(1)])
+
+
 def _system_call(
     builder: ir.IRBuilder, address: ir.Value, operation: int, value: ir.Value, time: ir.Value
 ) -> None:

@@ -23,10 +23,11 @@ from spgraph.backends.cpu.device.atomics import nanoseconds_now
 
 # whether the thread must leave the kernel; the time of its next check for signals, or NEVER; the
 # caller's record, which stores an exception; the control block; addresses of `run` and
-# `wait_at_barrier`; the number of the thread
-STOP, NEXT, CALLER, CONTROL, RUN, WAIT_AT_BARRIER, THREAD = range(0, 56, 8)
-# of a worker: its part of a launch, whether it sleeps, what it raised
-WORK, ASLEEP, RAISED = range(64, 88, 8)
+# `wait_at_barrier`; the number of the thread; how long it spins at a barrier
+STOP, NEXT, CALLER, CONTROL, RUN, WAIT_AT_BARRIER, THREAD, AT_BARRIER = range(0, 64, 8)
+# of a worker: its part of a launch, whether it sleeps, what it raised; how long it spins for work,
+# and thread 0 for the others' ends
+WORK, ASLEEP, RAISED, FOR_WORK = range(64, 96, 8)
 # what WORK adds up: a part that nobody has begun; the worker must end
 OPEN, ENDED = 1, 2
 # whether a signal handler may be running; the exception that one raised, as by PyErr_Fetch

@@ -263,8 +263,9 @@ class _Function:
     def call(self, name: str, given: list[ir.Value]) -> ir.Value:
         """What a function or an instruction returns; 0 if it returns nothing."""
         builder = self.builder
-        if name == "min":
-            return builder.select(builder.icmp_signed("<", *given), *given)
+        if name in ("min", "max"):
+            sign = "<" if name == "min" else ">"
+            return builder.select(builder.icmp_signed(sign, *given), *given)
         called = self.known[name]
         if isinstance(called, ir.Function):
             called.linkage = "internal"

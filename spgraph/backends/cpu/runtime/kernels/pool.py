@@ -3,7 +3,10 @@
 # addresses of words: see teams.py.
 #
 # A waiting thread spins for a short time, then sleeps until it is woken: the thread that it waits
-# for may need its processor.
+# for may need its processor. To sleep and to be woken takes tens of microseconds, so it spins for
+# twice as long as it had to wait lately, if that was not long. On a machine with other work most
+# waits are either very short or end when the system lets another thread run, after milliseconds:
+# then it hardly spins. (A thread that gives way to others as it spins loses milliseconds there.)
 #
 # A worker may come late: on a machine with other work, or where the system has woken it on the
 # processor of the caller. Thread 0 does not wait for those that have not come when it has done its
@@ -20,6 +23,7 @@ from spgraph.backends.cpu.runtime.instructions import (
     exchange,
     load,
     nanoseconds,
+    pause,
     replace,
     sleep_while,
     store,
@@ -30,6 +34,7 @@ from spgraph.backends.cpu.runtime.teams import (
     ASLEEP,
     ASLEEP_AT_DONE,
     ASLEEP_AT_ROUND,
+    AT_BARRIER,
     CALLER,
     CODE,
     CONTROL,
@@ -38,6 +43,7 @@ from spgraph.backends.cpu.runtime.teams import (
     ENDED,
     EXCEPTION,
     FAILED,
+    FOR_WORK,
     FUNCTION,
     INTERVAL,
     LOCK,
@@ -55,8 +61,11 @@ from spgraph.backends.cpu.runtime.teams import (
     WORK,
 )
 
-# nanoseconds that a thread spins before it sleeps
+# nanoseconds that a thread spins before it sleeps, at least; the longest wait after which it spins
+# for longer; by how much that falls with each shorter wait
 SPIN = 5_000
+LONGEST = 100_000
+FORGOTTEN = 2_000
 # the longest sleep, in nanoseconds, without futexes, where threads cannot be woken
 NAP = 5_000_000
 HOUR = 3600_000_000_000
@@ -68,13 +77,22 @@ def signalled(sync):
     return due != NEVER and nanoseconds() >= due and check_signals(sync)
 
 
-def spin_while(word, value):
-    """Spin while the word has this value; True if it still has it after SPIN nanoseconds."""
-    end = nanoseconds() + SPIN
+def spin_while(word, value, spin, start):
+    """Spin while the word has this value; True if it still has it after the time that the thread
+    has learned, from `start` on, which it keeps at `spin`.
+    """
+    end = start + max(SPIN, load(spin))
     while load(word) == value:
         if nanoseconds() >= end:
             return True
+        pause()
     return False
+
+
+def learn(spin, start):
+    """Remember how long a wait took that began at `start`; longer ones are forgotten in time."""
+    spent = nanoseconds() - start
+    store(spin, 0 if spent > LONGEST else max(2 * spent, load(spin) - FORGOTTEN))
 
 
 def limit_of(sync, sleeps):
@@ -120,7 +138,8 @@ def wait_at_barrier(sync):
         if load(control + ASLEEP_AT_ROUND) != 0:
             wake(control + ROUND)
         return load(sync + STOP) | signalled(sync)
-    if spin_while(control + ROUND, round_):
+    start = nanoseconds()
+    if spin_while(control + ROUND, round_, sync + AT_BARRIER, start):
         add(control + ASLEEP_AT_ROUND, 1)
         sleeps = 0
         while load(control + ROUND) == round_:
@@ -129,6 +148,7 @@ def wait_at_barrier(sync):
             if signalled(sync):
                 return 1
         add(control + ASLEEP_AT_ROUND, -1)
+    learn(sync + AT_BARRIER, start)
     return load(sync + STOP) | signalled(sync)
 
 
@@ -167,16 +187,19 @@ def wait_for_others(control, sync, others):
     exception meanwhile.
     """
     raised = False
+    start = nanoseconds()
     done = load(control + DONE)
-    while done != others and not spin_while(control + DONE, done):
+    while done != others and not spin_while(control + DONE, done, sync + FOR_WORK, start):
         done = load(control + DONE)
     if done == others:
+        learn(sync + FOR_WORK, start)
         return raised
     sleeps = 0
     store(control + ASLEEP_AT_DONE, 1)
     while True:
         done = load(control + DONE)
         if done == others:
+            learn(sync + FOR_WORK, start)
             return raised
         sleep_while(control + DONE, done, limit_of(sync, sleeps))
         sleeps += 1
@@ -223,13 +246,15 @@ def serve(sync):
     """
     control = load(sync + CONTROL)
     while True:
-        if spin_while(sync + WORK, 0):
+        start = nanoseconds()
+        if spin_while(sync + WORK, 0, sync + FOR_WORK, start):
             store(sync + ASLEEP, 1)
             sleeps = 0
             while load(sync + WORK) == 0:
                 sleep_while(sync + WORK, 0, limit_of(sync, sleeps))
                 sleeps += 1
             store(sync + ASLEEP, 0)
+        learn(sync + FOR_WORK, start)
         if load(sync + WORK) >= ENDED:
             return 0
         if not replace(sync + WORK, OPEN, 0):
