@@ -94,6 +94,49 @@ def test_thread_counts_agree(threads: int, case: str, monkeypatch: pytest.Monkey
         module.program.cache_clear()
 
 
+def forest(seed: int, kind: str) -> sg.Matrix:
+    """A symmetric Matrix of which most vertices have one edge: a path of stars, a pair."""
+    random = np.random.default_rng(seed)
+    hubs = np.sort(random.choice(120, 12, replace=False))
+    ends = np.setdiff1d(np.arange(120), hubs)
+    rows = np.concatenate([hubs[:-1], random.choice(hubs, ends.size - 2), ends[:1]])
+    columns = np.concatenate([hubs[1:], ends[2:], ends[1:2]])
+    weights = random.integers(0, 4, rows.size).astype(kind)
+    both = np.append(rows, columns), np.append(columns, rows), np.append(weights, weights)
+    A = sg.Matrix.from_coo(*both, nrows=120, ncols=120)
+    assert A.is_symmetric() and 2 * np.sum(A.row_degrees().to_numpy() == 1) > 120
+    return A
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", ["int32", "float64"])
+def test_edges_back_from_where_a_graph_ends(
+    kind: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They improve no distance, and are not followed; but may bring another semiring a value."""
+    from spgraph.backends.cpu.runtime import pool
+
+    monkeypatch.setattr(pool, "processors", lambda: 3)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: threads)
+    pool.close()
+    try:
+        for seed in range(5):
+            A = forest(seed, kind)
+            starts = [0, 7, 50, 119]
+            v = sg.Vector.from_coo(starts, np.array([3, 0, 9, 1], kind), size=120)
+            for semiring in (min_plus, Semiring(monoid.min, binary.second)):
+                assert closure(A, v, semiring).isequal(composed(A, v, semiring))
+            for source in starts:
+                found = sg.sssp(A, source)
+                unknown = sg.Matrix._of(120, 120, A.indptr, A.indices, A.values)
+                assert unknown.symmetric is None
+                expected = sg.sssp(unknown, source)
+                assert found.distance.isequal(expected.distance)
+                assert found.parent is not None and found.parent.isequal(expected.parent)
+    finally:
+        pool.close()
+
+
 @pytest.mark.timeout(60, method="thread")  # no signal ends threads that do not poll
 def test_threads_that_wait_for_a_vertex_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that writes a vertex's value and parent locks it; others that wait for it have to

@@ -14,7 +14,7 @@ from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import pack_bits, words
 from spgraph.errors import unsettled
-from spgraph.semirings import TypedSemiring
+from spgraph.semirings import TypedSemiring, min_plus
 
 # as in kernels/closure.py
 STATE, NO_SPACE, HERE, DONE, FINISHED, LEAVE, PLANNED, GONE = 80, 24, 48, 56, 63, 64, 65, 72
@@ -93,7 +93,9 @@ def _closure(
     state[NO_SPACE] = NOT_FILLED
     arrays = (A._indptr, A._indices, A._values, value, parent, visited, queued)
     scale = sign / delta if delta else 0.0
-    given = (*arrays, *room[:-1], scale, state)
+    # no way back along an edge is better than to have stayed
+    leads_back = (parent.size > 0 or _is_min_plus(semiring)) and _has_many_ends(A)
+    given = (*arrays, *room[:-1], leads_back, scale, state)
     state[LEAVE] = threads > 1
     pool.launch(kernel, 1, *given)
     while state[PLANNED]:
@@ -104,6 +106,26 @@ def _closure(
     if state[DONE] == NOT_CONVERGED:
         raise unsettled(semiring.name, n, result)
     return result
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_min_plus(semiring: TypedSemiring) -> bool:
+    """Whether products are sums; of their entries it is known that none is negative."""
+    x, y, index, *_ = semiring.multiply.arguments
+    return semiring == min_plus.resolve(x, y, index=index)
+
+
+def _has_many_ends(A: Matrix) -> bool:
+    """Whether A is known to be symmetric, and most of its rows that have entries have one; kept.
+    Where fewer have, to look for them takes longer than to follow their edges.
+    """
+    if not A.symmetric:
+        return False
+    found: bool | None = A._derived.get("many_ends")
+    if found is None:
+        ends = np.count_nonzero(np.diff(A._indptr) == 1)
+        found = A._derived["many_ends"] = bool(2 * ends > A._nonempty_count())
+    return found
 
 
 class Workspace(NamedTuple):

@@ -14,7 +14,8 @@
 # already, and a value is all that threads have to agree on, by one atomic instruction. Vertices
 # beyond the last bucket have no entry but are `queued` (a bit each), and so are those for which a
 # thread had no space: the buckets are filled again when they are empty, or at once if a thread ran
-# out of space.
+# out of space. With `leads_back` a vertex of one edge gets no entry: that leads back to where its
+# value comes from.
 #
 # Preamble: SIGN (0: no order, one bucket), TOTAL (the lesser or the greater of two values is their
 # sum), BUCKETS, BLOCK (entries), PARENTS (find for each vertex the least one that carries its
@@ -146,8 +147,8 @@ def fetch_ahead(i, stop, entries, indptr, indices, values, value):
 
 @inner(forceinline=True)
 def relax_edges(
-    shared, mine, sync, u, x, first, last, indices, values, value, parent, visited, queued, heads,
-    fills, links, entries, keys, free, origin, scale, current, state
+    shared, mine, sync, u, x, first, last, indptr, indices, values, value, parent, visited, queued,
+    heads, fills, links, entries, keys, free, leads_back, origin, scale, current, state
 ):  # fmt: skip
     """Bring x, the value of u, along the edges from first to last."""
     for e in range(np.uint64(first), np.uint64(last)):
@@ -156,6 +157,8 @@ def relax_edges(
         better, new = improve(shared, sync, value, parent, visited, u, v, z)
         if not better:
             continue
+        if leads_back and indptr[v + np.uint64(1)] - indptr[v] == 1:
+            continue  # to u, which that improves no more
         b = bucket_of(new, origin, scale, current)
         if b >= BUCKETS:
             atomic_or(queued, np.int64(v >> np.uint64(3)), bit_of(v))
@@ -170,7 +173,8 @@ def relax_edges(
 @inner(forceinline=True)
 def relax_block(
     shared, heavy, piece, mine, sync, i, stop, indptr, indices, values, value, parent, visited,
-    queued, heads, fills, links, entries, keys, free, heavies, origin, scale, current, state
+    queued, heads, fills, links, entries, keys, free, heavies, leads_back, origin, scale, current,
+    state
 ):  # fmt: skip
     """The edges of the entries from i to stop; of a heavy vertex, heavies[i], one piece of them.
     Returns how many entries and edges that were.
@@ -197,8 +201,9 @@ def relax_block(
                     continue
         followed += last - first
         relax_edges(
-            *(shared, mine, sync, u, x, first, last, indices, values, value, parent, visited),
-            *(queued, heads, fills, links, entries, keys, free, origin, scale, current, state),
+            *(shared, mine, sync, u, x, first, last, indptr, indices, values, value, parent),
+            *(visited, queued, heads, fills, links, entries, keys, free, leads_back, origin, scale),
+            *(current, state),
         )
     return followed
 
@@ -206,8 +211,8 @@ def relax_block(
 @inner
 def relax(
     shared, heavy, thread, sync, count, work, sizes, indptr, indices, values, value, parent,
-    visited, queued, heads, fills, links, entries, keys, free, heavies, origin, scale, current,
-    state
+    visited, queued, heads, fills, links, entries, keys, free, heavies, leads_back, origin, scale,
+    current, state
 ):  # fmt: skip
     """This thread's part of a round: some of its `count` blocks, or pieces of heavy vertices; then
     its own bucket.
@@ -248,8 +253,20 @@ def relax(
             stop = i + np.uint64(size)
         unpolled += relax_block(
             *(shared, heavy, k % PIECES, mine, sync, i, stop, indptr, indices, values, value),
-            *(parent, visited, queued, heads, fills, links, entries, keys, free, heavies, origin),
-            *(scale, current, state),
+            *(
+                parent,
+                visited,
+                queued,
+                heads,
+                fills,
+                links,
+                entries,
+                keys,
+                free,
+                heavies,
+                leads_back,
+            ),
+            *(origin, scale, current, state),
         )
         if block >= 0:
             chain, size = np.int64(links[block]), np.int64(BLOCK)
@@ -311,7 +328,7 @@ def wants_helpers(threads, gone, state):
 @kernel
 def closure(
     thread, threads, sync, indptr, indices, values, value, parent, visited, queued, heads,
-    fills, links, entries, keys, free, work, sizes, heavies, origins, scale, state
+    fills, links, entries, keys, free, work, sizes, heavies, origins, leads_back, scale, state
 ):  # fmt: skip
     shared = thread > 0
     epoch = np.int64(0)
@@ -353,7 +370,7 @@ def closure(
         relax(
             *(shared, state[OF_HEAVY] != 0, thread, sync, state[COUNT], work, sizes, indptr),
             *(indices, values, value, parent, visited, queued, heads, fills, links, entries, keys),
-            *(free, heavies, origins[0], scale, state[BUCKET], state),
+            *(free, heavies, leads_back, origins[0], scale, state[BUCKET], state),
         )
         if thread > 0:
             atomic_add(state, ACTIVE, -1)
