@@ -14,8 +14,13 @@ def orient(A: Matrix) -> Matrix:
     """Of each (i, j) and (j, i) of the symmetric pattern A one, and no loops: (i, j) if j is of
     higher degree, or of the same and less than i, or where degrees differ little, if j < i.
     """
+    return oriented(A, by_degree(A))
+
+
+def oriented(A: Matrix, degrees: bool) -> Matrix:
+    """`orient` for what `by_degree` gave."""
     kernels = jit.module("orient", jit.text_of("leads"))
-    given = (A._indptr, A._indices, by_degree(A))
+    given = (A._indptr, A._indices, degrees)
     sizes = row_sizes(A.nrows, A.nvals)
     parts = divided((A._indptr,), pool.LONG_STEPS)
     launch(kernels.orient_sizes, parts, *given, sizes)

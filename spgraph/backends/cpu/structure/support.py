@@ -6,7 +6,7 @@ import numpy as np
 
 from spgraph.backends.cpu.entrywise.rows import divided, launch, shares
 from spgraph.backends.cpu.runtime import jit, memory, pool
-from spgraph.backends.cpu.structure.orient import by_degree, orient
+from spgraph.backends.cpu.structure.orient import by_degree, oriented
 from spgraph.containers import Matrix
 
 # chunks of rows a thread: a few rows of hubs have most triangles
@@ -20,7 +20,8 @@ def support(A: Matrix) -> Matrix:
     Beside the result it needs the edges, each with a number, and for each thread 4 bytes and a bit
     a vertex.
     """
-    L = orient(A)
+    degrees = by_degree(A)
+    L = oriented(A, degrees)
     count = np.zeros(L.nvals, np.int64)
     values = memory.empty(A.nvals, np.int64)
     kernels = jit.module("support", jit.text_of("leads") + jit.text_of("lower_bound"))
@@ -34,7 +35,7 @@ def support(A: Matrix) -> Matrix:
     own = np.zeros((threads, longest), np.int64)
     given = L._indptr, L._indices, bits, place, own, count
     launch(kernels.count_triangles, (threads, shares(chunks, (L._indptr,))), *given)
-    rows = A._indptr, A._indices, by_degree(A), L._indptr, L._indices
+    rows = A._indptr, A._indices, degrees, L._indptr, L._indices
     parts = divided((A._indptr,), pool.LONG_STEPS)
     launch(kernels.write_support, parts, *rows, count, values)
     return Matrix._of(A.nrows, A.ncols, A._indptr, A._indices, values, symmetric=True)
