@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ..containers import MatrixLike, Vector
 from ..containers.storage.numbers import flags
 from ..iterations.power_iteration import Hop, Step, check_limits, power
@@ -17,6 +15,7 @@ from ..iterations.ranks import (
     inverse,
     inverse_out_strength,
     out_strength,
+    positive,
     scaled,
 )
 from ..operations import ewise_mult, vxm
@@ -79,7 +78,7 @@ def salsa(
         check_inverse("salsa", A, scale, weighted)
     # h <- (((h / out-degree) A) / in-degree) A'
     step = Step((Hop(A, forth), Hop(A._T, back)), weighted=weighted)
-    start = scaled((out > 0).astype(np.float64), 1)
+    start = scaled(positive(out), 1)
     found = power(start, step, tol=tol, max_iter=max_iter)
     authority = vxm(ewise_mult(found.value, forth), A, plus_times if weighted else plus_first)
     authority = scaled(full_vector("salsa", "authority", authority, A), 1)

@@ -59,6 +59,11 @@ def out_strength(A: Matrix, weighted: bool) -> Vector:
     return ewise_add(mxv(A, ones, plus_times), zeros)
 
 
+def positive(v: Vector) -> Vector:
+    """1.0 where a full v >= 0 of float64 is greater than 0, else 0.0."""
+    return v._with_values(np.sign)
+
+
 def inverse(v: Vector) -> Vector:
     """1 / v[i], and 0 where v[i] is 0, for a full v >= 0."""
     # where x is 0 it is 0 divided by the least number above 0
