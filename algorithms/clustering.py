@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from ..containers import MatrixLike, Vector
-from ..operations import assign, ewise_mult, reduce_rowwise, select
+from ..operations import ewise_union, reduce_rowwise
 from ..operations.triangles import support
-from ..semirings import BinaryOp, indexunary
+from ..semirings import BinaryOp
 from .triangle_count import undirected
 
 
@@ -29,14 +29,13 @@ def clustering(A: MatrixLike) -> Vector:
     [1.0, 0.667, 0.667, 1.0]
     """
     A = undirected("clustering", A)
-    # a triangle counts at both of its edges in a row
-    triangles = select(reduce_rowwise(support(A)), indexunary.valuegt, 0)
-    coefficient = Vector.filled(0.0, size=A.nrows, device=A.device)
-    closed = ewise_mult(triangles, A.row_degrees(), share_of_pairs())
-    return assign(coefficient, closed, mask=closed.S)
+    # a triangle counts at both of its edges in a row; vertices without neighbours have no entry
+    return ewise_union(
+        reduce_rowwise(support(A)), A.row_degrees(), share_of_pairs(), left=0, right=0
+    )
 
 
 @functools.cache
 def share_of_pairs() -> BinaryOp:
-    """t / (d (d - 1)): a vertex that is in a triangle has d >= 2 neighbours."""
-    return BinaryOp.define(lambda t, d: t / (d * (d - 1)), "share_of_pairs")
+    """t / (d (d - 1)), and 0 of a vertex with d < 2 neighbours, which is in no triangle."""
+    return BinaryOp.define(lambda t, d: t / (d * (d - 1) + (d < 2)), "share_of_pairs")

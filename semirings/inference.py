@@ -26,7 +26,7 @@ Types = tuple[np.dtype, ...]
 # Operations of which everybody knows the types over two floats of the same one, and over the usual
 # numbers of graphs. Many functions need no others, and importing what Numba finds types with takes
 # longer than loading all kernels of an algorithm from disk.
-_USUAL = {np.dtype(np.int32), INT64, FLOAT64}
+_USUAL = {BOOL, np.dtype(np.int32), INT64, FLOAT64}
 _ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv}
 _ARITHMETIC |= {operator.floordiv, operator.mod}
 _COMPARISONS = {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge}
@@ -135,10 +135,9 @@ def _known_types(function: Callable[..., object], types: Types) -> Types | None:
     """
     if len(types) != 2:
         return None
-    same = types[0] == types[1]
-    if not (same and types[0].kind == "f") and not _USUAL.issuperset(types):
+    if not (types[0] == types[1] and types[0].kind == "f") and not _USUAL.issuperset(types):
         return None
-    common = types[0] if same else FLOAT64 if FLOAT64 in types else INT64
+    common = np.promote_types(*types)
     if function in _COMPARISONS:
         return common, common, BOOL
     if function in _ARITHMETIC:
