@@ -86,17 +86,13 @@ def read_shards(
     partition = partition_by_counts(counts, communicator.num_shards, how)
     communicator.tag_graph(partition.checksum)
     rows = text.built(pieces, counts, partition, layout.duplicates)
-    if layout.undirected and layout.duplicates == "plus" and text.types:
-        kept = np.array([sum(row.indices.size for row in rows)])
-        if int(communicator.all_reduce_host(kept, "sum")[0]) < counts.sum():
-            # sums depend on their order: they are made once, below the diagonal, then mirrored
-            twice, pieces = True, lower(text.pieces)
-            counts = row_counts(pieces, partition.size, communicator)
-            rows = text.built(pieces, counts, partition, "plus")
+    sums = layout.undirected and layout.duplicates == "plus" and bool(text.types)
+    if sums and _entries_of(rows, communicator) < counts.sum():
+        # sums depend on their order: they are made once, below the diagonal, then mirrored
+        twice, rows = True, text.rebuilt(lower(text.pieces), partition, "plus")
     if twice:
-        pieces = mirrored(_entries(rows, partition, communicator))
-        counts = row_counts(pieces, partition.size, communicator)
-        rows = text.built(pieces, counts, partition, "min")
+        pieces = mirrored(_pieces_of(rows, partition, communicator))
+        rows = text.rebuilt(pieces, partition, "min")
     if request.dtype is not None:
         rows = together(lambda: [text.typed(own) for own in rows], communicator)[0]
     return Spread(partition, rows, True if layout.undirected or both else None, text.ids)
@@ -207,6 +203,11 @@ class Text:
             if self.name in str(error):
                 raise
             raise FormatError(f"{self.name}: {error}") from error
+
+    def rebuilt(self, pieces: Pieces, partition: Partition, duplicates: str) -> list[Rows]:
+        """As `built`, of pieces whose rows are counted here."""
+        counts = row_counts(pieces, partition.size, self.communicator)
+        return self.built(pieces, counts, partition, duplicates)
 
     def typed(self, rows: Rows) -> Rows:
         """The rows with values of the type `dtype`; a pattern stays one."""
@@ -325,7 +326,13 @@ def _newlines(path: str, end: int) -> int:
     return count
 
 
-def _entries(rows: list[Rows], partition: Partition, communicator: Communicator) -> Pieces:
+def _entries_of(rows: list[Rows], communicator: Communicator) -> int:
+    """How many entries the rows of all shards have."""
+    own = np.array([sum(row.indices.size for row in rows)])
+    return int(communicator.all_reduce_host(own, "sum")[0])
+
+
+def _pieces_of(rows: list[Rows], partition: Partition, communicator: Communicator) -> Pieces:
     """The entries of rows that shards have already, by the user's ids."""
 
     def some(p: int) -> Iterator[Piece]:
