@@ -122,6 +122,11 @@ def kronecker_model(
     """The model of the graph that `kronecker` makes from the same arguments (`scale`,
     `edge_factor`, `a`, `b`, `c`, `d`, `noise`, `seed`, `permute`, `symmetric`, `self_loops`), for
     `spgraph.distributed.from_model`; raises as `kronecker` does.
+
+    >>> import spgraph as sg
+    >>> model = sg.generators.kronecker_model(10, 8)
+    >>> model.vertices, model.edges  # of which none is made yet
+    (1024, 8192)
     """
     flags("kronecker_model", permute=permute, symmetric=symmetric, self_loops=self_loops)
     scale = _integer("scale", scale, 0, 30)

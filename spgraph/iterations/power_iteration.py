@@ -30,7 +30,15 @@ FLOAT64 = np.dtype(np.float64)
 
 
 class Hop(NamedTuple):
-    """x becomes (x * scale) A; scale is 1 where there is none."""
+    """x becomes (x * scale) A; scale is 1 where there is none.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations import Hop
+    >>> A = sg.Matrix.from_coo([0, 1, 1], [1, 0, 2], nrows=3, ncols=3)
+    >>> share = sg.Vector.from_coo([0, 1], [1.0, 0.5], size=3)
+    >>> Hop(A, share).scale.nvals  # one over the number of out-edges, of vertices that have some
+    2
+    """
 
     A: Matrix
     scale: Vector | None = None
@@ -47,7 +55,15 @@ class Step:
 
     PageRank is factor d over one hop of scale 1 / out-degree, with teleport 1 - d and dangling d;
     Katz is factor alpha with teleport beta; the eigenvector's is y + x, HITS a hop along A and
-    one back, SALSA the same with the degrees as scales."""
+    one back, SALSA the same with the degrees as scales.
+
+    >>> import spgraph as sg
+    >>> from spgraph.iterations import Hop, Step, power
+    >>> A = sg.Matrix.from_coo([0, 1, 1], [1, 0, 2], nrows=3, ncols=3)
+    >>> katz = Step((Hop(A),), factor=0.5, teleport=1.0)  # x <- 0.5 x A + 1
+    >>> power(sg.Vector.from_dense([1.0, 1.0, 1.0]), katz).value.to_numpy().round(3).tolist()
+    [2.0, 2.0, 2.0]
+    """
 
     hops: tuple[Hop, ...]
     factor: float = 1.0
