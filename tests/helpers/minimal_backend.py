@@ -173,18 +173,18 @@ def apply(u: Any, op: Function, kind: str, scalar: Any) -> Any:
 
 
 @quiet
-def ewise(u: Any, v: Any, op: Function, union: bool, alpha: Any = None, beta: Any = None) -> Any:
+def ewise(u: Any, v: Any, op: Function, union: bool, left: Any = None, right: Any = None) -> Any:
     (a, x), (b, y) = flat(u), flat(v)
     keys = united(a, b) if union else a[find(b, a)[1]]
     (p, in_u), (q, in_v) = find(a, keys), find(b, keys)
     z = np.empty(keys.size, op.result)
     z[in_u], z[in_v] = x[p[in_u]], y[q[in_v]]
-    for at in [in_u & in_v] if alpha is None else [in_u & in_v, in_u & ~in_v, in_v & ~in_u]:
+    for at in [in_u & in_v] if left is None else [in_u & in_v, in_u & ~in_v, in_v & ~in_u]:
         if at.any():
-            left = x[p[at]] if in_u[at][0] else np.asarray(alpha).astype(op.arguments[0])
-            right = y[q[at]] if in_v[at][0] else np.asarray(beta).astype(op.arguments[1])
+            first = x[p[at]] if in_u[at][0] else np.asarray(left).astype(op.arguments[0])
+            second = y[q[at]] if in_v[at][0] else np.asarray(right).astype(op.arguments[1])
             i, j = places(u.shape, keys[at])
-            z[at] = called(op)(left, right, i, j, i, j)
+            z[at] = called(op)(first, second, i, j, i, j)
     return made(u.shape, keys, z)
 
 

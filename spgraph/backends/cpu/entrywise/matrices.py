@@ -62,16 +62,16 @@ def ewise_matrix(
     B: Matrix,
     op: Function,
     union: bool,
-    alpha: Scalar | None = None,
-    beta: Scalar | None = None,
+    left: Scalar | None = None,
+    right: Scalar | None = None,
 ) -> Matrix:
     """op(A[i, j], B[i, j]) where both have an entry. `union`: also the entries of only one of them,
-    cast to op.result, or op(A[i, j], beta) and op(alpha, B[i, j]) if these are given.
+    cast to op.result, or op(A[i, j], right) and op(left, B[i, j]) if these are given.
     """
     if not union:
         return _intersection(A, B, op)
-    text, steady = vectors.ewise_preamble(op, alpha is not None), not op.positional
-    return _union(A, B, op.result, text, steady, *vectors.other_operands(op, alpha, beta))
+    text, steady = vectors.ewise_preamble(op, left is not None), not op.positional
+    return _union(A, B, op.result, text, steady, *vectors.other_operands(op, left, right))
 
 
 def write_matrix(
@@ -115,19 +115,19 @@ def _union(
     dtype: np.dtype,
     text: str,
     steady: bool,
-    alpha: np.generic = vectors.NO_SCALAR,
-    beta: np.generic = vectors.NO_SCALAR,
+    left: np.generic = vectors.NO_SCALAR,
+    right: np.generic = vectors.NO_SCALAR,
 ) -> Matrix:
     """The union by kernels of the preamble `text`; `steady`: values do not depend on positions."""
     iso, one = False, np.empty(0, dtype)
     if A.iso and B.iso and steady:
-        three = _alone_and_both(A, B, dtype, text, alpha, beta)
+        three = _alone_and_both(A, B, dtype, text, left, right)
         iso, one = bool(same_numbers(three, three[:1]).all()), three[:1].copy()
     parts = divided((A._indptr, B._indptr))
     common = _common(A, B, parts, A.nvals + B.nvals)
     indptr = as_pointer(A._indptr + B._indptr.astype(common.dtype, copy=False) - common)
     z = None if iso else memory.empty(int(indptr[-1]), dtype)
-    indices = _filled("ewise_union", text, A, B, parts, (alpha, beta), indptr, z)
+    indices = _filled("ewise_union", text, A, B, parts, (left, right), indptr, z)
     z = one if z is None else z
     symmetric = True if A.symmetric and B.symmetric and steady else None
     return Matrix._of(A.nrows, A.ncols, indptr, indices, z, iso=iso, symmetric=symmetric)
@@ -177,7 +177,7 @@ def _common(A: Matrix, B: Matrix, parts: tuple[int, np.ndarray], bound: int) -> 
 
 
 def _alone_and_both(
-    A: Matrix, B: Matrix, dtype: np.dtype, text: str, alpha: np.generic, beta: np.generic
+    A: Matrix, B: Matrix, dtype: np.dtype, text: str, left: np.generic, right: np.generic
 ) -> np.ndarray:
     """The three values in a union of iso matrices: where only A, both, and only B have an entry."""
     row = [0, 2], [0, 1], [1, 2], [0, 3]
@@ -185,7 +185,7 @@ def _alone_and_both(
     z_ids, z = np.empty(3, np.int32), np.empty(3, dtype)
     given = (indptr, a_ids, A._values, keep(A), indptr, b_ids, B._values, keep(B))
     kernel = _ewise_kernels(VALUES + text).ewise_union
-    run(kernel, (indptr,), *given, alpha, beta, z_ptr, z_ids, z)
+    run(kernel, (indptr,), *given, left, right, z_ptr, z_ids, z)
     return z
 
 

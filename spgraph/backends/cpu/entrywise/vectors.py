@@ -40,13 +40,13 @@ def ewise(
     v: Vector,
     op: Function,
     union: bool,
-    alpha: Scalar | None = None,
-    beta: Scalar | None = None,
+    left: Scalar | None = None,
+    right: Scalar | None = None,
 ) -> Vector:
     """op(u[i], v[i]) where both have an entry. `union`: also the entries of only one of them, cast
-    to op.result, or op(u[i], beta) and op(alpha, v[i]) if these are given.
+    to op.result, or op(u[i], right) and op(left, v[i]) if these are given.
     """
-    text, scalars = ewise_preamble(op, alpha is not None), other_operands(op, alpha, beta)
+    text, scalars = ewise_preamble(op, left is not None), other_operands(op, left, right)
     size = u.size
     if not union and u._indices is not None and v._indices is None:
         v = _at(v, u._indices)
@@ -199,12 +199,12 @@ def scatter(w: Vector, ids: np.ndarray, values: np.ndarray, accum: Function) -> 
 
 
 def other_operands(
-    op: Function, alpha: Scalar | None, beta: Scalar | None
+    op: Function, left: Scalar | None, right: Scalar | None
 ) -> tuple[np.generic, np.generic]:
-    """alpha and beta, the operands for missing entries in a union, in the operator's types."""
-    if alpha is None:
+    """left and right, the operands for missing entries in a union, in the operator's types."""
+    if left is None:
         return NO_SCALAR, NO_SCALAR
-    given = zip((alpha, beta), op.arguments[:2], strict=True)
+    given = zip((left, right), op.arguments[:2], strict=True)
     made: list[Any] = [np.asarray(scalar).astype(dtype)[()] for scalar, dtype in given]
     return made[0], made[1]
 

@@ -86,10 +86,10 @@ def select_matrix(A: Matrix, op: Function, thunk: Any) -> Matrix:
 
 @jit.on_device
 def ewise_matrix(
-    A: Matrix, B: Matrix, op: Function, union: bool, alpha: Any = None, beta: Any = None
+    A: Matrix, B: Matrix, op: Function, union: bool, left: Any = None, right: Any = None
 ) -> Matrix:
     """op(a, b, i, j, i, j) where both hold an entry at (i, j). With `union` also the entries of one
-    alone: cast to op.result or, with the scalars alpha and beta, op(a, beta) and op(alpha, b).
+    alone: cast to op.result or, with the scalars left and right, op(a, right) and op(left, b).
 
     Each entry of A is looked for in its row of B; in a union, so is each of B in A. Columns are
     read twice (those of A) or once, values once, the result written once. An intersection runs over
@@ -98,12 +98,12 @@ def ewise_matrix(
     """
     xp = array_module(A._values)
     flip = not union and B.nvals < A.nvals
-    x, y = other_operands(op, alpha, beta)
+    x, y = other_operands(op, left, right)
     if flip:
         A, B = B, A
     types = preamble.types(O=A._indptr.dtype, I=A._indices.dtype, U=A.dtype)
     types += preamble.types(P=B._indptr.dtype, J=B._indices.dtype, V=B.dtype)
-    types += ewise_preamble(op, union, alpha is not None) + preamble.constants(FLIP=flip)
+    types += ewise_preamble(op, union, left is not None) + preamble.constants(FLIP=flip)
 
     kernel = functools.partial(sized_kernel, "matrix_ewise", types, A.shape)
     most = A.nvals + B.nvals if union else A.nvals

@@ -32,10 +32,10 @@ CALLS = {
 
 @jit.on_device
 def ewise(
-    u: Vector, v: Vector, op: Function, union: bool, alpha: Any = None, beta: Any = None
+    u: Vector, v: Vector, op: Function, union: bool, left: Any = None, right: Any = None
 ) -> Vector:
     """op(u[i], v[i]) where both hold an entry. With `union` also the entries of one alone: cast to
-    op.result or, with the scalars alpha and beta, op(u[i], beta) and op(alpha, v[i]).
+    op.result or, with the scalars left and right, op(u[i], right) and op(left, v[i]).
     """
     xp, size = array_module(u._values), u.size
     if not union and u._indices is not None and v._indices is None:
@@ -44,8 +44,8 @@ def ewise(
         u = _at(u, v._indices)
     ids = id_type(u)
     text = preamble.types(U=u.dtype, V=v.dtype, N=ids)
-    text += ewise_preamble(op, union, alpha is not None)
-    scalars = other_operands(op, alpha, beta)
+    text += ewise_preamble(op, union, left is not None)
+    scalars = other_operands(op, left, right)
     if u._indices is not None and v._indices is not None:
         match, merge = jit.kernels("ewise", text, "ewise_match", "ewise_sparse")
         through, both = xp.zeros(u.nvals, np.int64), 0
@@ -269,9 +269,9 @@ def ewise_preamble(op: Function, union: bool, fill: bool) -> str:
     return types + preamble.function(op, UNION=union, FILL=union and fill)
 
 
-def other_operands(op: Function, alpha: Any, beta: Any) -> tuple[Any, Any]:
+def other_operands(op: Function, left: Any, right: Any) -> tuple[Any, Any]:
     """The scalars that stand for a missing operand in a union, in the operator's types."""
-    given = zip((alpha, beta), op.arguments[:2], strict=True)
+    given = zip((left, right), op.arguments[:2], strict=True)
     left, right = (np.asarray(0 if x is None else x).astype(dtype)[()] for x, dtype in given)
     return left, right
 

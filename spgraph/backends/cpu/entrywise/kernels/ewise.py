@@ -1,12 +1,12 @@
 # Two vectors position by position: their union or their intersection.
-# Preamble: both(x, y, i, j), only_a(x, beta, i, j), only_b(y, alpha, i, j), UNION.
+# Preamble: both(x, y, i, j), only_a(x, right, i, j), only_b(y, left, i, j), UNION.
 
 # positions between two checks for signals
 PIECE = np.uint64(1 << 16)
 
 
 @kernel
-def ewise_sparse(thread, threads, sync, u_ids, u, v_ids, v, alpha, beta, z_ids, z, counts):
+def ewise_sparse(thread, threads, sync, u_ids, u, v_ids, v, left, right, z_ids, z, counts):
     # both sparse: merge
     p = q = present = 0
     while p < u_ids.size and q < v_ids.size:
@@ -20,7 +20,7 @@ def ewise_sparse(thread, threads, sync, u_ids, u, v_ids, v, alpha, beta, z_ids, 
             present += 1
         elif UNION:
             z_ids[present] = min(i, j)
-            z[present] = only_a(u[p], beta, i, 0) if i < j else only_b(v[q], alpha, j, 0)
+            z[present] = only_a(u[p], right, i, 0) if i < j else only_b(v[q], left, j, 0)
             present += 1
         if i <= j:
             p += 1
@@ -29,19 +29,19 @@ def ewise_sparse(thread, threads, sync, u_ids, u, v_ids, v, alpha, beta, z_ids, 
     if UNION:
         while p < u_ids.size:
             z_ids[present] = u_ids[p]
-            z[present] = only_a(u[p], beta, np.int64(u_ids[p]), 0)
+            z[present] = only_a(u[p], right, np.int64(u_ids[p]), 0)
             present += 1
             p += 1
         while q < v_ids.size:
             z_ids[present] = v_ids[q]
-            z[present] = only_b(v[q], alpha, np.int64(v_ids[q]), 0)
+            z[present] = only_b(v[q], left, np.int64(v_ids[q]), 0)
             present += 1
             q += 1
     counts[0] = present
 
 
 @kernel
-def ewise(thread, threads, sync, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
+def ewise(thread, threads, sync, u_bits, u, v_bits, v, left, right, z_bits, z):
     # by position; empty bits: every position has an entry
     if u_bits.size == 0 and v_bits.size == 0:
         low = np.uint64(z.size * thread // threads)
@@ -71,4 +71,4 @@ def ewise(thread, threads, sync, u_bits, u, v_bits, v, alpha, beta, z_bits, z):
             if common & bit:
                 z[i] = both(u[i], v[i], i, 0)
             elif some & bit:
-                z[i] = only_a(u[i], beta, i, 0) if in_u & bit else only_b(v[i], alpha, i, 0)
+                z[i] = only_a(u[i], right, i, 0) if in_u & bit else only_b(v[i], left, i, 0)

@@ -1,5 +1,5 @@
 # Two matrices row by row: their union or their intersection.
-# Preamble: the text of lower_bound.py, both(x, y, i, j), only_a(x, beta, i, j), only_b(y, alpha, i,
+# Preamble: the text of lower_bound.py, both(x, y, i, j), only_a(x, right, i, j), only_b(y, left, i,
 # j), VALUES (False: only column ids are written).
 
 
@@ -82,7 +82,7 @@ def ewise_intersection(
 
 @inner
 def union_runs(
-    i, p, p_end, a_ids, a, a_keep, q, q_end, b_ids, b, b_keep, alpha, beta, k, z_ids, z
+    i, p, p_end, a_ids, a, a_keep, q, q_end, b_ids, b, b_keep, left, right, k, z_ids, z
 ):  # fmt: skip
     """Write the union of what is left of both rows i, run by run: entries of a, entries of b, one
     of both.
@@ -93,14 +93,14 @@ def union_runs(
         for s in range(p, stop):
             z_ids[k] = a_ids[s]
             if VALUES:
-                z[k] = only_a(a[s & a_keep], beta, i, np.int64(a_ids[s]))
+                z[k] = only_a(a[s & a_keep], right, i, np.int64(a_ids[s]))
             k += one
         p = stop
         stop = q_end if p == p_end else exponential_search(b_ids, q, q_end, a_ids[p])
         for s in range(q, stop):
             z_ids[k] = b_ids[s]
             if VALUES:
-                z[k] = only_b(b[s & b_keep], alpha, i, np.int64(b_ids[s]))
+                z[k] = only_b(b[s & b_keep], left, i, np.int64(b_ids[s]))
             k += one
         q = stop
         if p < p_end and q < q_end and a_ids[p] == b_ids[q]:
@@ -115,7 +115,7 @@ def union_runs(
 @kernel
 def ewise_union(
     thread, threads, sync, bounds, ticket, a_ptr, a_ids, a, a_keep, b_ptr, b_ids, b, b_keep,
-    alpha, beta, z_ptr, z_ids, z,
+    left, right, z_ptr, z_ids, z,
 ):  # fmt: skip
     one = np.uint64(1)
     while True:
@@ -138,8 +138,8 @@ def ewise_union(
                             z[k] = both(a[p & a_keep], b[q & b_keep], i, np.int64(x))
                         else:
                             # both are computed: a branch would often be mispredicted
-                            of_a = only_a(a[p & a_keep], beta, i, np.int64(x))
-                            of_b = only_b(b[q & b_keep], alpha, i, np.int64(y))
+                            of_a = only_a(a[p & a_keep], right, i, np.int64(x))
+                            of_b = only_b(b[q & b_keep], left, i, np.int64(y))
                             z[k] = of_a if x < y else of_b
                     k += one
                     p += np.uint64(x <= y)
@@ -156,12 +156,12 @@ def ewise_union(
                         if x == y:
                             z[k_end] = both(v, w, i, np.int64(x))
                         else:
-                            of_a = only_a(v, beta, i, np.int64(x))
-                            of_b = only_b(w, alpha, i, np.int64(y))
+                            of_a = only_a(v, right, i, np.int64(x))
+                            of_b = only_b(w, left, i, np.int64(y))
                             z[k_end] = of_a if x > y else of_b
                     p_end -= np.uint64(x >= y)
                     q_end -= np.uint64(y >= x)
             union_runs(
                 *(i, p, p_end, a_ids, a, a_keep, q, q_end, b_ids, b, b_keep),
-                *(alpha, beta, k, z_ids, z),
+                *(left, right, k, z_ids, z),
             )

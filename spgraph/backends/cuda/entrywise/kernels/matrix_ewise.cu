@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(256)
     ewise_matrix(const O* a_indptr, const I* a_indices, const i64* a_tiles, const U* a, i64 a_keep,
                  i64 a_count, const P* b_indptr, const J* b_indices, const i64* b_tiles, const V* b,
-                 i64 b_keep, i64 b_count, L alpha, R beta, i64 nrows, const u32* bits,
+                 i64 b_keep, i64 b_count, L left, R right, i64 nrows, const u32* bits,
                  const i64* before, Q* z_indptr, N* z_indices, Z* z) {
     for (i64 t = thread_id(); t < a_count + (UNION ? b_count : 0); t += thread_count()) {
         if (t < a_count) {
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(256)
             z_indices[slot] = (N)j;
             if (!z) continue;
             const U x = load_once(a + (p & a_keep));
-            z[slot] = meets ? of_both(x, b[q & b_keep], i, j) : of_left(x, beta, i, j);
+            z[slot] = meets ? of_both(x, b[q & b_keep], i, j) : of_left(x, right, i, j);
         } else {
             const i64 q = t - a_count;
             const i64 i = row_of(b_indptr, b_tiles, q), j = load_once(b_indices + q);
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(256)
             if (p < (i64)a_indptr[i + 1] && (i64)a_indices[p] == j) continue;
             const i64 slot = p + q - rank_of(bits, before, p);
             z_indices[slot] = (N)j;
-            if (z) z[slot] = of_right(alpha, load_once(b + (q & b_keep)), i, j);
+            if (z) z[slot] = of_right(left, load_once(b + (q & b_keep)), i, j);
         }
     }
     for (i64 i = thread_id(); i <= nrows; i += thread_count()) {
@@ -72,9 +72,9 @@ extern "C" __global__ void __launch_bounds__(256)
 // Two matrices of one value each: what entries of both would hold, those of A alone, those of B
 // alone.
 extern "C" __global__ void __launch_bounds__(256)
-    ewise_values(const U* a, const V* b, L alpha, R beta, Z* z) {
+    ewise_values(const U* a, const V* b, L left, R right, Z* z) {
     if (thread_id() != 0) return;
     z[0] = of_both(a[0], b[0], 0, 0);
-    z[1] = of_left(a[0], beta, 0, 0);
-    z[2] = of_right(alpha, b[0], 0, 0);
+    z[1] = of_left(a[0], right, 0, 0);
+    z[2] = of_right(left, b[0], 0, 0);
 }
