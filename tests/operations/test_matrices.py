@@ -365,20 +365,38 @@ def graphblas(
         options["mask"] = mask_of(case["mask"], M)
     if case["accum"]:
         options["accum"] = getattr(gb.binary, case["accum"])[dtype]
-    minus, replace = gb.binary.minus[dtype], case["replace"] and case["mask"] != "none"
+    replace = case["replace"] and case["mask"] != "none"
     if what.startswith("assign"):
-        value: Any = 4 if "scalar" in what else B
-        if what == "assign row":
-            value = B[0, :].new()
-        if what == "assign column":
-            value = B[:, 0].new()
-        region = tuple(slice(None) if part is None else part for part in regions(what))
-        if what in ("assign row", "assign column") and case["mask"] != "none":
-            # GrB_Row_assign's mask is of the row alone: the same as a matrix of one row
-            region = tuple([part] if isinstance(part, int) else part for part in region)
-            value = B
+        region, value = gb_assignment(what, B, case["mask"] != "none")
         C(replace=replace, **options)[region] << value
         return matrix_dict(C)
+    expression = gb_expression(what, dtype, A, B)
+    if case["out_storage"] is None:
+        return matrix_dict(expression.new(**options))
+    C(replace=replace, **options) << expression
+    return matrix_dict(C)
+
+
+def gb_assignment(what: str, B: Any, masked: bool) -> tuple[tuple[Any, ...], Any]:
+    """(region, value) of an assign."""
+    value: Any = 4 if "scalar" in what else B
+    if what == "assign row":
+        value = B[0, :].new()
+    if what == "assign column":
+        value = B[:, 0].new()
+    region = tuple(slice(None) if part is None else part for part in regions(what))
+    if what in ("assign row", "assign column") and masked:
+        # GrB_Row_assign's mask is of the row alone: the same as a matrix of one row
+        region = tuple([part] if isinstance(part, int) else part for part in region)
+        value = B
+    return region, value
+
+
+def gb_expression(what: str, dtype: str, A: Any, B: Any) -> Any:
+    """The result of another operation, not computed yet."""
+    import graphblas as gb
+
+    minus = gb.binary.minus[dtype]
     expression = {
         "ewise_add": lambda: A.ewise_add(B, minus),
         "ewise_mult": lambda: A.ewise_mult(B, minus),
@@ -393,16 +411,11 @@ def graphblas(
         "transpose": lambda: A.T,
         "kronecker": lambda: A.kronecker(B, minus),
     }.get(what)
-    if expression is None and what.startswith("mxm"):
-        made = getattr(gb.semiring, what.split()[1])[dtype](A @ B)
-    elif expression is None:
-        made = A[tuple(slice(None) if part is None else part for part in regions(what))]
-    else:
-        made = expression()
-    if case["out_storage"] is None:
-        return matrix_dict(made.new(**options))
-    C(replace=replace, **options) << made
-    return matrix_dict(C)
+    if expression is not None:
+        return expression()
+    if what.startswith("mxm"):
+        return getattr(gb.semiring, what.split()[1])[dtype](A @ B)
+    return A[tuple(slice(None) if part is None else part for part in regions(what))]
 
 
 def matrix_dict(C: Any) -> Entries:

@@ -9,7 +9,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -191,36 +191,51 @@ CASES += [
 ]
 
 
-def preamble_of(case: dict[str, Any]) -> str:
-    """The preamble that the backend would write, with other types where the operators do not take
-    the case's.
-    """
-    dtype, other = (
-        np.dtype(case["dtype"]),
-        np.dtype(TYPES[len(case["monoid"] + case["multiply"]) % len(TYPES)]),
-    )
-    index, offset = np.dtype(case["index"]), np.dtype(case["offset"])
-    one, two = bool(case["flags"] & 1), bool(case["flags"] & 2)
+class Chosen(NamedTuple):
+    """Types and operators of a case, others where the operators do not take the case's types."""
+
+    dtype: np.dtype
+    other: np.dtype
+    index: np.dtype
+    offset: np.dtype
+    one: bool
+    two: bool
+    op: Any
+    semiring: Any
+    total: Any
+
+
+def chosen_of(case: dict[str, Any]) -> Chosen:
+    dtype, index, offset = (np.dtype(case[key]) for key in ("dtype", "index", "offset"))
+    other = np.dtype(TYPES[len(case["monoid"] + case["multiply"]) % len(TYPES)])
     multiply = getattr(binary, case["multiply"])
     op = resolved(lambda: multiply.resolve(dtype, other)) or binary.plus.resolve(dtype, other)
     add = getattr(monoid, case["monoid"])
     semiring = resolved(lambda: Semiring(add, multiply).resolve(dtype, dtype, index=index))
     semiring = semiring or Semiring(monoid.min, binary.first).resolve(dtype, dtype)
     total = resolved(lambda: add.resolve(dtype)) or monoid.max.resolve(dtype)
+    flags = bool(case["flags"] & 1), bool(case["flags"] & 2)
+    return Chosen(dtype, other, index, offset, *flags, op, semiring, total)
+
+
+def preamble_of(case: dict[str, Any]) -> str:
+    """The preamble that the backend would write."""
+    stem, chosen = case["stem"], chosen_of(case)
+    if stem in FACTORS:
+        return product_preamble(stem, chosen)
+    return (matrix_preamble if stem in MATRICES else vector_preamble)(stem, chosen)
+
+
+MATRICES = ("kronecker", "matrix_apply", "matrix_ewise", "matrix_extract", "matrix_select")
+MATRICES += ("matrix_write", "transpose")
+
+
+def matrix_preamble(stem: str, chosen: Chosen) -> str:
+    dtype, other, index, offset, one, two, op, *_ = chosen
     types = preamble.types
-    if case["stem"] in FACTORS:
-        return product_preamble(case["stem"], dtype, index, offset, semiring, one, two)
     first = types(O=offset, I=index, U=dtype, Q=index, N=offset)
     second = types(P=index, J=offset, V=other)
-    match case["stem"]:
-        case "apply":
-            return types(U=dtype, S=other, Z=op.result, N=index) + vectors.call(
-                op, "right", op.result
-            )
-        case "ewise":
-            return types(U=dtype, V=other, N=index) + vectors.ewise_preamble(op, one, two)
-        case "extract":
-            return types(U=dtype, N=index, J=offset)
+    match stem:
         case "kronecker":
             return first + second + types(Z=op.result) + op.define_cuda("op")
         case "matrix_apply":
@@ -238,13 +253,28 @@ def preamble_of(case: dict[str, Any]) -> str:
             text = masked_write.write_preamble(dtype, other, op if one else None)
             text += types(O=offset, I=index, P=index, J=offset, X=index, Y=offset, M=dtype)
             return text + types(Q=offset, N=index) + preamble.constants(MASKED=two, STRUCTURE=one)
+        case "transpose":
+            text = types(O=offset, I=index, N=offset, V=dtype, C=index, Q=np.dtype("u8"))
+            return text + preamble.constants(VALUES=one)
+    raise AssertionError(stem)
+
+
+def vector_preamble(stem: str, chosen: Chosen) -> str:
+    """Of the kernels on vectors, and of those of a matrix with a vector."""
+    dtype, other, index, offset, one, two, op, semiring, total = chosen
+    types = preamble.types
+    match stem:
+        case "apply":
+            call = vectors.call(op, "right", op.result)
+            return types(U=dtype, S=other, Z=op.result, N=index) + call
+        case "ewise":
+            return types(U=dtype, V=other, N=index) + vectors.ewise_preamble(op, one, two)
+        case "extract":
+            return types(U=dtype, N=index, J=offset)
         case "rows":
             return types(O=dtype)
         case "scatter":
             return vectors.scatter_preamble(total, other, index)
-        case "transpose":
-            text = types(O=offset, I=index, N=offset, V=dtype, C=index, Q=np.dtype("u8"))
-            return text + preamble.constants(VALUES=one)
         case "masks":
             return types(U=dtype, N=index) + preamble.constants(STRUCTURE=one)
         case "pull":
@@ -263,19 +293,12 @@ def preamble_of(case: dict[str, Any]) -> str:
         case "write":
             text = masked_write.write_preamble(dtype, other, op if one else None)
             return types(N=index) + text
-    raise AssertionError(case["stem"])
+    raise AssertionError(stem)
 
 
-def product_preamble(
-    stem: str,
-    dtype: np.dtype,
-    index: np.dtype,
-    offset: np.dtype,
-    semiring: Any,
-    one: bool,
-    two: bool,
-) -> str:
-    """The same for products of two matrices, the second of which has the other index types."""
+def product_preamble(stem: str, chosen: Chosen) -> str:
+    """Of products of two matrices, the second of which has the other index types."""
+    dtype, _, index, offset, one, two, _, semiring, _ = chosen
     A = Matrix._of(0, 0, np.zeros(1, offset), np.empty(0, index), np.empty(0, dtype))
     B = Matrix._of(0, 0, np.zeros(1, index), np.empty(0, offset), np.empty(0, dtype))
     mask = Mask(B if one else A, structure=two)
@@ -287,8 +310,8 @@ def product_preamble(
         case "multiply_dots":
             return multiply.dots_preamble(A, B, semiring, mask)
         case "multiply_rows":
-            summed, chosen = None if one and two else semiring, mask if one else None
-            return multiply.rows_preamble(A, B, summed, chosen, offset, one and two)
+            summed, given = None if one and two else semiring, mask if one else None
+            return multiply.rows_preamble(A, B, summed, given, offset, one and two)
         case "one_value":
             return operands.value_preamble(A, B, semiring.multiply)
         case "row_flops":
