@@ -1,4 +1,4 @@
-"""cuGraph's algorithms on the graphs and sources of a file that algorithms_gpu.py wrote.
+"""cuGraph's algorithms on the graphs and sources of a file that algorithms.py wrote.
 
 usage: python -m benchmarks.gpu.algorithms_cugraph FILE.json --data DIR
 

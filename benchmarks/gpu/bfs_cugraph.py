@@ -1,4 +1,4 @@
-"""cuGraph's breadth-first search on the graphs and sources of a file that bfs_gpu.py wrote.
+"""cuGraph's breadth-first search on the graphs and sources of a file that bfs.py wrote.
 
 usage: python -m benchmarks.gpu.bfs_cugraph FILE.json --data DIR
 

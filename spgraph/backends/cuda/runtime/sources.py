@@ -18,7 +18,7 @@ _KERNEL = re.compile(r'extern "C" __global__ void(\s+)(?:__launch_bounds__\([^)]
 def source(stem: str, preamble: str) -> str:
     """The whole program of `stem`.cu under `preamble`.
 
-    One text: a line `#include "push.cuh"` of a kernel file stands for the file of that name, since
+    One text: a line `#include "part.cuh"` of a kernel file stands for the file of that name, since
     CuPy's cache of compiled programs is keyed by the text and would not notice an edited header.
     The #line directives make a compiler's messages name the file they are about.
     """
