@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spgraph.containers.sparray.elements import with_elements
-from spgraph.containers.storage.arrays import as_array
+from spgraph.containers.storage.arrays import Array, as_array
 from spgraph.errors import DomainMismatch
 
 # those of two containers that the operators of Python mean, and their names as binary operators
@@ -51,16 +51,12 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[st
     if len(containers) > 1:
         return _of_two(name, ufunc, inputs, options)
     (at,) = containers
-    u, others = inputs[at], {k: each for k, each in enumerate(inputs) if k != at}
-    arrays = {k: as_array(f"{name}: x{k + 1}", each) for k, each in others.items()}
-    wrong = next((each for each in arrays.values() if each.dtype.kind not in "biuf"), None)
-    if wrong is not None:
-        raise DomainMismatch(f"{name}: expected numbers beside a container, got {wrong.dtype}")
+    u, arrays = inputs[at], _arrays_beside(name, inputs, at)
     if at:
         _check_order(name, ufunc, [u.dtype, *(each.dtype for each in arrays.values())])
     # a number of Python stays one: it takes the type of the container
     numbers = {
-        k: others[k] if np.isscalar(others[k]) else x[()] for k, x in arrays.items() if not x.ndim
+        k: inputs[k] if np.isscalar(inputs[k]) else x[()] for k, x in arrays.items() if not x.ndim
     }
     spread = {k: x for k, x in arrays.items() if x.ndim}
     if ufunc is np.subtract and not (spread or options) and _all_bool(u, arrays):
@@ -81,6 +77,15 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[st
         u = u.to_sparse()  # the function does not see what lies under absent entries
     made = with_elements(u, name, values, *spread.values()) if spread else u._with_values(values)
     return made._conform() if len(u.shape) == 1 else made
+
+
+def _arrays_beside(name: str, inputs: tuple[Any, ...], at: int) -> dict[int, Array]:
+    """All of `inputs` but the container, which is number `at`, as arrays of numbers."""
+    arrays = {k: as_array(f"{name}: x{k + 1}", x) for k, x in enumerate(inputs) if k != at}
+    wrong = next((x for x in arrays.values() if x.dtype.kind not in "biuf"), None)
+    if wrong is not None:
+        raise DomainMismatch(f"{name}: expected numbers beside a container, got {wrong.dtype}")
+    return arrays
 
 
 def _all_bool(u: Any, arrays: dict[int, Any]) -> bool:
