@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from dependencies_cases import dense, matrix, networkx_of, same, some_sources
+from drawn_graphs import drawn_graphs
 from fixtures_device import device  # noqa: F401
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from networkx_cases import directed_of
 
 import spgraph as sg
 from spgraph.algorithms.betweenness_centrality import betweenness_centrality
@@ -21,22 +22,11 @@ nx = pytest.importorskip("networkx", reason="networkx is not installed (extra ne
 
 
 @settings(max_examples=60)
-@given(
-    n=st.integers(1, 40),
-    pairs=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 39)), max_size=120),
-    both=st.booleans(),
-)
-def test_random_graphs(n: int, pairs: list[tuple[int, int]], both: bool) -> None:
-    kept = np.array([pair for pair in pairs if max(pair) < n], int).reshape(-1, 2)
-    if both:
-        kept = np.concatenate([kept, kept[:, ::-1]])
-    A = sg.Matrix.from_coo(kept[:, 0], kept[:, 1], nrows=n, ncols=n)
-    G = nx.DiGraph()
-    G.add_nodes_from(range(n))
-    G.add_edges_from(kept.tolist())
-    expected = nx.betweenness_centrality(G, normalized=False)
+@given(A=drawn_graphs(vertices=40, edges=120, symmetric=None))
+def test_random_graphs(A: sg.Matrix) -> None:
+    expected = nx.betweenness_centrality(directed_of(A), normalized=False)
     np.testing.assert_allclose(
-        betweenness_centrality(A).to_numpy(), [expected[v] for v in range(n)], atol=1e-9
+        betweenness_centrality(A).to_numpy(), [expected[v] for v in range(A.nrows)], atol=1e-9
     )
 
 

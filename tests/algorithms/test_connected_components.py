@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from drawn_graphs import drawn_graphs
 from fixtures_device import device  # noqa: F401
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from networkx_cases import directed_of
 from search_cases import GRAPHS, matrix
 
 import spgraph as sg
@@ -31,15 +32,11 @@ MODULE = sys.modules["spgraph.algorithms.connected_components"]
 
 def by_networkx(A: sg.Matrix, connection: str) -> np.ndarray:
     """The least vertex of each vertex's component."""
-    rows, columns, _ = A.to_coo()
-    G = nx.DiGraph()
-    G.add_nodes_from(range(A.nrows))
-    G.add_edges_from(zip(rows.tolist(), columns.tolist(), strict=True))
     find = (
         nx.weakly_connected_components if connection == "weak" else nx.strongly_connected_components
     )
     label = np.full(A.nrows, -1)
-    for component in find(G):
+    for component in find(directed_of(A)):
         label[list(component)] = min(component)
     return label
 
@@ -133,13 +130,8 @@ def test_rounds_are_few(graph: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @settings(max_examples=60)
-@given(
-    n=st.integers(1, 40),
-    pairs=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 39)), max_size=120),
-)
-def test_random_graphs(n: int, pairs: list[tuple[int, int]]) -> None:
-    kept = np.array([pair for pair in pairs if max(pair) < n], int).reshape(-1, 2)
-    A = sg.Matrix.from_coo(kept[:, 0], kept[:, 1], nrows=n, ncols=n)
+@given(A=drawn_graphs(vertices=40, edges=120))
+def test_random_graphs(A: sg.Matrix) -> None:
     expected = by_networkx(A, "strong")
     np.testing.assert_array_equal(connected_components(A, connection="strong").to_numpy(), expected)
     np.testing.assert_array_equal(forward_backward(A).to_numpy(), expected)

@@ -9,9 +9,9 @@ import cuda_host_shim
 import numpy as np
 import pytest
 import scipy.sparse
+from drawn_graphs import drawn_graphs
 from fixtures_device import device  # noqa: F401
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csgraph
 from search_cases import GRAPHS, edges_of
 
@@ -157,17 +157,9 @@ def test_index_types(offsets: type, columns: type, device: str) -> None:
 
 
 @settings(max_examples=60)
-@given(
-    n=st.integers(1, 70),
-    pairs=st.lists(st.tuples(st.integers(0, 69), st.integers(0, 69)), max_size=90),
-    both=st.booleans(),
-)
-def test_random_graphs(n: int, pairs: list[tuple[int, int]], both: bool) -> None:
-    kept = np.array([pair for pair in pairs if max(pair) < n], int).reshape(-1, 2)
-    if both:
-        kept = np.concatenate([kept, kept[:, ::-1]])
-    A = sg.Matrix.from_coo(kept[:, 0], kept[:, 1], nrows=n, ncols=n)
-    A.symmetric = True if both else None
+@given(A=drawn_graphs(vertices=70, edges=90, symmetric=None))
+def test_random_graphs(A: sg.Matrix) -> None:
+    A.symmetric = A.is_symmetric() or None
     check(A)
     np.testing.assert_array_equal(composed(A).to_numpy(), by_scipy(A))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from networkx_cases import directed_of
 from search_cases import GRAPHS, edges_of
 
 import spgraph as sg
@@ -98,13 +99,7 @@ def dense(found: sg.Matrix) -> np.ndarray:
 
 
 def networkx_of(name: str, weights: np.ndarray | None = None) -> nx.DiGraph:
-    A = matrix(name)
-    G = nx.DiGraph()
-    G.add_nodes_from(range(A.nrows))
-    i, j, _ = A.to_coo()
-    w = np.ones(A.nvals, int) if weights is None else weights
-    G.add_weighted_edges_from(zip(i.tolist(), j.tolist(), w.tolist(), strict=True))
-    return G
+    return directed_of(matrix(name), weights)
 
 
 def two(name: str) -> list[int]:

@@ -14,6 +14,16 @@ import spgraph as sg
 nx = pytest.importorskip("networkx", reason="networkx is not installed (extra networkx)")
 
 
+def directed_of(A: sg.Matrix, weights: np.ndarray | None = None) -> nx.DiGraph:
+    """The entries of A as edges, with `weights`, or 1 each."""
+    G = nx.DiGraph()
+    G.add_nodes_from(range(A.nrows))
+    i, j, _ = A.to_coo()
+    w = np.ones(A.nvals, int) if weights is None else weights
+    G.add_weighted_edges_from(zip(i.tolist(), j.tolist(), w.tolist(), strict=True))
+    return G
+
+
 def with_isolated() -> nx.Graph:
     G = nx.gnp_random_graph(30, 0.2, seed=2)
     G.add_nodes_from(range(30, 70))
