@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import click
 
@@ -87,26 +87,18 @@ class Algorithm(NamedTuple):
 
     def run(self, **given: Any) -> int:
         """Read the graph, place it, run the function, print and write the result; the exit code."""
-        place, source, style = Place.of(given), output.Source.of(given), given.pop("style")
-        target = streams.result_target(given, options.standard_suffix(self.kind.suffixes))
-        picture = output.picture_target(given.pop("picture", None))
-        aside = streams.writes_standard(output=target, plot=picture, compact=source.compact)
-        top = given.pop("top", None)
-        traced, validated = given.pop("with_trace", False), given.pop("validated", False)
-        goal = given.pop("path_to", None)
-        if validated and not given["parents"]:
-            raise click.UsageError("--validate: expected --parents, there is no tree to check")
-        if goal is not None and not given["parents"]:
-            raise click.UsageError("--path-to: expected --parents, there is no tree to follow")
+        place, source = Place.of(given), output.Source.of(given)
+        wanted = Wanted.of(given, self.kind.suffixes, source.compact)
         self.check_input(source, given)
         graph = output.read(source, place)
-        end = None if goal is None else one_vertex("--path-to", goal, graph)
+        end = None if wanted.goal is None else one_vertex("--path-to", wanted.goal, graph)
         told = given | self.find_vertices(graph, given)
         note = self.about_direction(graph)
         G, parts, times = self.timed(graph, place, given)
         rows = None
-        if self.trace is not None and (traced or picture is not None):
+        if self.trace is not None and (wanted.trace or wanted.picture is not None):
             rows = self.traced(G, given)
+        levels = rows if wanted.trace else None
         record = {
             "graph": graph.facts(),
             "algorithm": self.function.__name__,
@@ -116,18 +108,19 @@ class Algorithm(NamedTuple):
             "summary": self.kind.summary(parts)
             | (self.measures(graph, parts, times.seconds) if self.measures else {})
             | ({} if end is None else path_to(end, graph, parts)),
-            **output.details(self.kind, parts, graph.ids, top, rows if traced else None),
+            **output.details(self.kind, parts, graph.ids, wanted.top, levels),
         }
-        if validated and self.validate is not None:
+        if wanted.validate and self.validate is not None:
             with terminal.progress("validating"):
                 record["failures"] = [f._asdict() for f in self.validate(graph, parts, given)]
-        if target is not None:
-            output.write_result(target, parts, graph.ids, self.kind.ends)
-        if picture is not None:
-            output.write_picture(picture, self.kind, parts, rows)
+        if wanted.target is not None:
+            output.write_result(wanted.target, parts, graph.ids, self.kind.ends)
+        if wanted.picture is not None:
+            output.write_picture(wanted.picture, self.kind, parts, rows)
         if note is not None:
             output.note(note)
-        output.show(record, [graph.line(), *self.lines(record, times)], style, aside=aside)
+        lines = [graph.line(), *self.lines(record, times)]
+        output.show(record, lines, wanted.style, aside=wanted.aside)
         return FAILED_VALIDATION if record.get("failures") else 0
 
     def check_input(self, source: output.Source, given: dict[str, Any]) -> None:
@@ -227,6 +220,37 @@ class Algorithm(NamedTuple):
             f"{graph.file}: {which} not the same both ways, and {self.function.__name__} is about "
             f"undirected graphs: it takes {taken} between two vertices, whichever way it points"
         )
+
+
+class Wanted(NamedTuple):
+    """What the options say is to be made of the result."""
+
+    style: str  # of what is printed: for people, or JSON
+    target: streams.Target | None
+    picture: streams.Target | None
+    aside: bool  # whether one of these two is standard output, so that other output is not
+    top: int | None
+    trace: bool
+    validate: bool
+    goal: str | None  # the word of the vertex that a path leads to
+
+    @classmethod
+    def of(
+        cls, given: dict[str, Any], suffixes: tuple[str, ...], compact: streams.Target | None
+    ) -> Self:
+        """Taken out of the options, of which the function gets the rest. UsageError where they
+        contradict each other.
+        """
+        target = streams.result_target(given, options.standard_suffix(suffixes))
+        picture = output.picture_target(given.pop("picture", None))
+        aside = streams.writes_standard(output=target, plot=picture, compact=compact)
+        validate, goal = given.pop("validated", False), given.pop("path_to", None)
+        if validate and not given["parents"]:
+            raise click.UsageError("--validate: expected --parents, there is no tree to check")
+        if goal is not None and not given["parents"]:
+            raise click.UsageError("--path-to: expected --parents, there is no tree to follow")
+        top, trace = given.pop("top", None), given.pop("with_trace", False)
+        return cls(given.pop("style"), target, picture, aside, top, trace, validate, goal)
 
 
 def one_vertex(option: str, word: str, graph: output.Graph) -> int:
