@@ -75,11 +75,7 @@ def shortest(
                 return distance, parent, origin, True
             distance[b] = _dense(found, np.inf)
             if parents or origins:
-                root = Vector._of(n, ids.copy(), indices=ids, nvals=ids.size)
-                tree = search(dag_edges(A, found, semiring), root, min_secondi).value
-                assert tree is not None
-                above = _dense(tree, NULL)
-                above[ids] = NULL
+                above = _tree(A, found, ids, semiring)
             if parents:
                 parent[b] = above
             if origins:
@@ -93,7 +89,18 @@ def shortest(
         return distance, parent, origin, False
 
 
+def _tree(A: Matrix, distance: Vector, roots: Array, semiring: Semiring) -> Array:
+    """The parent of each vertex in a tree of shortest paths from the roots, which have none."""
+    start = Vector._of(A.nrows, roots.copy(), indices=roots, nvals=roots.size)
+    tree = search(dag_edges(A, distance, semiring), start, min_secondi).value
+    assert tree is not None
+    above = _dense(tree, NULL)
+    above[roots] = NULL
+    return above
+
+
 def _fixed_point(A: Matrix, start: Vector, semiring: Semiring) -> tuple[Vector, bool]:
+    """(distances, whether a cycle of negative length is reached, so that they are none)."""
     try:
         return closure(A, start, semiring), False
     except ConvergenceError as error:
