@@ -10,7 +10,7 @@ import io
 import re
 import types
 from types import ModuleType
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -127,24 +127,21 @@ def write(stream: IO[bytes], A: Matrix) -> None:
     )
 
 
-def _header(source: Source) -> tuple[int, int, int, str, str, str]:
-    """The header by SciPy's mminfo: rows, columns, entries, layout, field, symmetry."""
-    lines: list[bytes] = []
-    while (line := source.readline()) is not None:
-        sizes = bool(line.strip()) and not line.lstrip().startswith(b"%")
-        if sizes or not lines:  # comments between the two header lines are skipped
-            lines.append(line)
-        if sizes:
-            break
-    try:
-        if (
-            len(lines) > 1
-            and line is not None
-            and not all(token.isdigit() for token in line.split())
-        ):
-            raise ValueError(f"sizes {line[:60].decode('utf-8', 'replace')!r} are not integers")
-        header = io.BytesIO(b"\n".join(lines) + b"\n")
-        nrows, ncols, count, layout, field, symmetry = _scipy_io().mminfo(header)
+class Header(NamedTuple):
+    """What the two lines of a header say, as SciPy's mminfo gives it; `layout` is coordinate or
+    array.
+    """
+
+    nrows: int
+    ncols: int
+    entries: int
+    layout: str
+    field: str
+    symmetry: str
+
+    def check(self) -> None:
+        """Raise ValueError for what cannot be, and for what no Matrix holds."""
+        nrows, ncols, _, layout, field, symmetry = self
         if field not in _VALUES:
             raise ValueError(
                 f"field {field!r} is not supported (a graph has real, integer or no values)"
@@ -159,13 +156,36 @@ def _header(source: Source) -> tuple[int, int, int, str, str, str]:
             raise ValueError(f"{symmetry} needs values with a sign, the field is {field!r}")
         if max(nrows, ncols) > LARGEST_ORDER:
             raise ValueError(f"at most {LARGEST_ORDER} rows and columns are supported")
+
+
+def _header(source: Source) -> Header:
+    """The header of `source`, which is left behind it."""
+    lines = _header_lines(source)
+    try:
+        sizes = lines[-1] if len(lines) > 1 else b""
+        if not all(token.isdigit() for token in sizes.split()):
+            raise ValueError(f"sizes {sizes[:60].decode('utf-8', 'replace')!r} are not integers")
+        header = Header(*_scipy_io().mminfo(io.BytesIO(b"\n".join(lines) + b"\n")))
+        header.check()
     except (ValueError, OverflowError) as error:
         raise FormatError(
             f"{source.path}, line {source.line}: not a Matrix Market header: {error}; expected "
             "'%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric', comments "
             "with %, and a line 'rows columns entries'"
         ) from error
-    return nrows, ncols, count, layout, field, symmetry
+    return header
+
+
+def _header_lines(source: Source) -> list[bytes]:
+    """The first line, and that with sizes if there is one, without the comments between them."""
+    lines: list[bytes] = []
+    while (line := source.readline()) is not None:
+        sizes = bool(line.strip()) and not line.lstrip().startswith(b"%")
+        if sizes or not lines:
+            lines.append(line)
+        if sizes:
+            break
+    return lines
 
 
 @functools.cache
