@@ -62,8 +62,7 @@ def sssp(
         delta: how far distances may lie apart to be worked on together; None: from the weights.
 
     `A` is a square Matrix or what `Matrix` can be made from; A[i, j] >= 0 is the length of the edge
-    i -> j. `delta` is how far distances may lie apart to be worked on together; None chooses it
-    from the weights, and the result does not depend on it.
+    i -> j. The result does not depend on `delta`.
 
     Raises NegativeWeight for a weight below zero, ValueError for NaN, OverflowError where a
     distance exceeds int64, DimensionMismatch for an A that is not square, IndexOutOfBound for a
