@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from spgraph import generators
 from spgraph.containers import Matrix
 from spgraph.io import read, source, write
+from spgraph.io.formats import matrix_market
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -184,3 +186,31 @@ def test_the_file_is_an_ordinary_one(tmp_path: Path) -> None:
     assert (tmp_path / "link.npz").is_symlink()
     assert read(tmp_path / "g.npz").values.tolist() == [2.0, 2.0, 2.0]
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_matrix_market_is_written_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, symmetric: bool
+) -> None:
+    """Between them Ctrl-C is noticed; together they are what SciPy writes at once."""
+    monkeypatch.setattr(matrix_market, "STEP", 7)
+    given, mmwrite = list[int](), scipy.io.mmwrite
+
+    def recorded(target: Any, a: Any, **how: Any) -> None:
+        given.append(a.nnz)
+        mmwrite(target, a, **how)
+
+    monkeypatch.setattr(scipy.io, "mmwrite", recorded)
+    A = generators.grid(5, 5) if symmetric else generators.kronecker(5, 3, symmetric=False)
+    if not symmetric:
+        S = A.to_scipy()
+        A = Matrix(type(S)((np.arange(S.nnz) / 3, S.indices, S.indptr), shape=S.shape))
+    A = A.astype(dtype)
+    write(tmp_path / "parts.mtx", A)
+    assert max(given) == 7 and len(given) > 3
+    whole, kind = A.to_scipy().tocoo(), "symmetric" if A.symmetric else "general"
+    exact = whole.astype({"bool": "i1", "float32": "f8"}.get(dtype, dtype))
+    field = "pattern" if dtype == "bool" and symmetric else None
+    mmwrite(tmp_path / "whole.mtx", exact, field=field, symmetry=kind)
+    assert (tmp_path / "parts.mtx").read_bytes() == (tmp_path / "whole.mtx").read_bytes()

@@ -20,6 +20,7 @@ from spgraph.io.coordinates import Coordinates
 from spgraph.io.source import Source
 from spgraph.io.table import LARGEST_ORDER, Form, Layout, read_table
 from spgraph.process import lazy_imports
+from spgraph.process.activity import step
 
 _VALUES: dict[str, tuple[str, ...]] = {
     "pattern": (),
@@ -27,6 +28,7 @@ _VALUES: dict[str, tuple[str, ...]] = {
     "unsigned-integer": ("uint64",),
     "real": ("float64",),
 }
+STEP, HEAD = 1 << 20, 256  # entries written at once; bytes that hold a header of three lines
 _COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*")
 
 
@@ -113,18 +115,37 @@ def negative(path: str, values: np.ndarray) -> np.ndarray:
 
 
 def write(stream: IO[bytes], A: Matrix) -> None:
-    """A in coordinate format: 'pattern' if every value is True, 'symmetric' if A is known to be."""
+    """A in coordinate format: 'pattern' if every value is True, 'symmetric' if A is known to be.
+
+    STEP entries at a time: SciPy looks for signals when all that it was given is written.
+    """
     S = A.to_scipy(copy=False).tocoo()
-    field = None
+    rows, columns = S.coords
+    field, values = None, S.data
     if A.dtype == bool:
         field = "pattern" if bool(A._values.all()) else "integer"
-        S = S.astype(np.int8)
+        values = values.view(np.int8)
     elif A.dtype == np.float32:
-        S = S.astype(np.float64)  # or 0.1f would be written as 0.1, which it is not
-    only_writes = types.SimpleNamespace(write=stream.write)  # mmwrite seeks if it can
-    _scipy_io().mmwrite(
-        only_writes, S, field=field, symmetry="symmetric" if A.symmetric else "general"
-    )
+        values = values.astype(np.float64)  # or 0.1f would be written as 0.1, which it is not
+    if A.symmetric:
+        below = rows >= columns
+        rows, columns, values = rows[below], columns[below], values[below]
+    kind = "symmetric" if A.symmetric else "general"
+
+    def text(part: slice) -> memoryview:
+        """The file of these entries alone."""
+        some, made = (values[part], (rows[part], columns[part])), io.BytesIO()
+        only_writes = types.SimpleNamespace(write=made.write)  # mmwrite seeks if it can
+        _scipy_io().mmwrite(only_writes, type(S)(some, shape=S.shape), field=field, symmetry=kind)
+        return made.getbuffer()
+
+    for begin in range(0, max(values.size, 1), STEP):
+        part = text(slice(begin, begin + STEP))
+        head = bytes(part[:HEAD]).split(b"\n", 3)[:3]
+        if begin == 0:
+            stream.write(b"\n".join(head[:-1]) + b"\n%d %d %d\n" % (*S.shape, values.size))
+        stream.write(part[sum(map(len, head)) + 3 :])
+        step(begin, values.size)
 
 
 class Header(NamedTuple):
