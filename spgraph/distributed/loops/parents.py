@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.storage.arrays import Array, on_device
+from spgraph.containers.storage.arrays import on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import reduce_to_owners, replicate, tag_graph
@@ -52,8 +52,8 @@ def parents(
     tag_graph(A)
     materialize(A)
     if placement.has("ParentsShard"):
-        along = along_own_edges(A, T, x, semiring, False)
-        found = placement.map(lambda k, part: part[0].result(part[1]), along)
+        shards = along_own_edges(A, T, x, semiring, False)
+        found = placement.map(lambda k, shard: shard.result(shard.parent), shards)
     else:
 
         def own(k: int, whole: Vector) -> Vector:
@@ -71,9 +71,9 @@ def along_own_edges(
     x: DistributedVector,
     semiring: TypedSemiring,
     collects: bool,
-) -> list[tuple[Any, Array]]:
-    """For each local shard its ParentsShard, and the least parents of all vertices that it finds
-    along the edges that it owns: in the rows of A, and in those of its transpose `T`, if given.
+) -> list[Any]:
+    """For each local shard a ParentsShard, which has found the least parents of all vertices along
+    the edges that it owns: in the rows of A, and in those of its transpose `T`, if given.
     """
     placement, comm = A.device, A.device.communicator
     materialize(A, T)
@@ -89,8 +89,8 @@ def along_own_edges(
         values, chosen = zip(*floors, strict=True)
         best = comm.all_reduce(values, "min" if semiring.add.name == "min" else "max")
         floors = list(zip(best, comm.all_reduce(chosen, "min"), strict=True))
-    found = placement.map(lambda k, shard, floor: shard.find(floor), shards, floors)
-    return list(zip(shards, found, strict=True))
+    placement.map(lambda k, shard, floor: shard.find(floor), shards, floors)
+    return shards
 
 
 def path_parents(
@@ -109,30 +109,28 @@ def path_parents(
     if not placement.has("ParentsShard"):
         return None
     tag_graph(A)
-    along = along_own_edges(A, T, x, semiring, True)
-    least = monoid.min.resolve(A.index_dtype)
+    shards = along_own_edges(A, T, x, semiring, True)
     # the greatest number of the type, of vertices without a parent, is no less than any
-    whole = [Vector._of(n, found) for _, found in along]
-    own = reduce_to_owners(whole, least, placement)
-    every = [v._values for v in replicate(DistributedVector(n, own, placement))]
-    pairs = placement.map(lambda k, part, whole: part[0].pairs(whole), along, every)
+    found = [Vector._of(n, shard.parent) for shard in shards]
+    own = reduce_to_owners(found, monoid.min.resolve(A.index_dtype), placement)
+    least = [v._values for v in replicate(DistributedVector(n, own, placement))]
+    pairs = placement.map(lambda k, shard, every: shard.pairs(every), shards, least)
     pairs = placement.communicator.all_gather(pairs)
     with on_device(placement.devices[0]):
-        chosen = along[0][0].chosen(pairs[0], every[0], source)
+        chosen = shards[0].chosen(pairs[0], least[0], source)
     if chosen is None:
         return None
+    vertices, parents_of = chosen
     partition = placement.partition(n)
-    inside = partition.to_internal(chosen[0])
+    inside = partition.to_internal(vertices)
     owner = partition.owner(inside)
 
-    def result(k: int, part: tuple[Any, Array], v: Vector) -> Vector:
+    def result(k: int, shard: Any, v: Vector) -> Vector:
         p = placement.local[k]
-        here = owner == p
         first = inside.dtype.type(partition.offsets[p])
-        return part[0].result(v._values, inside[here] - first, chosen[1][here])
+        return shard.result(v._values, inside[owner == p] - first, parents_of[owner == p])
 
-    found = placement.map(result, along, own)
-    return DistributedVector(n, found, placement)
+    return DistributedVector(n, placement.map(result, shards, own), placement)
 
 
 def closure_path_parents(

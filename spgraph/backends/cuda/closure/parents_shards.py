@@ -27,6 +27,8 @@ class ParentsShard:
     `semiring` makes; `collects`: what is not the least parent is kept, too.
     """
 
+    parent: Array  # what `find` finds
+
     def __init__(
         self, A: Matrix, T: Matrix | None, x: Vector, semiring: TypedSemiring, collects: bool
     ) -> None:
@@ -48,13 +50,12 @@ class ParentsShard:
         xp, worst = array_module(self.rows._indptr), self.semiring.add.identity
         return xp.full(1, worst, self.semiring.dtype), xp.ones(1, np.uint32)
 
-    def find(self, floor: Floor | None) -> Array:
-        """The least parent of every vertex along the own edges, the greatest number of the type
-        where there is none.
+    def find(self, floor: Floor | None) -> None:
+        """Find `parent`: the least one of every vertex along the own edges, the greatest number of
+        the type where there is none.
         """
         given = self.rows, self.back, self.x, self.semiring, self.text, self.others
         self.parent = least_parents(*given, floor)
-        return self.parent
 
     def pairs(self, least: Array) -> Array:
         """(vertex, parent), flat, for each parent along the own edges that is not the least of all
