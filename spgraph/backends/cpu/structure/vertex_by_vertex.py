@@ -7,7 +7,7 @@ import numpy as np
 from spgraph.backends.cpu.runtime import jit, pool
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype
-from spgraph.containers.storage.sorting import order_of
+from spgraph.containers.storage.sorting import order_of, order_of_words
 
 # rows and entries from which a colour is worth dividing among threads that run already, and the
 # number of vertices that one takes at a time
@@ -21,7 +21,7 @@ def color_greedily(A: Matrix, power: Vector, word: Vector) -> Vector:
     then rising `word`; A is a symmetric pattern without loops.
     """
     n = A.nrows
-    order = word._values.argsort()
+    order = order_of_words(word._values)
     powers = power._values.take(order)
     order = order.take(order_of(powers.max(initial=0) - powers))
     color = np.full(n, -1, index_dtype(n))
@@ -37,7 +37,7 @@ def choose_greedily(A: Matrix, word: Vector) -> Vector:
     """For each vertex whether it is chosen, as one is if no neighbour before it is, by falling
     `word`; A is a symmetric pattern without loops.
     """
-    order = word._values.argsort()
+    order = order_of_words(word._values)
     near, chosen = np.zeros((2, A.nrows), bool)
     kernel = jit.module("color_greedily", "").choose_greedily
     pool.launch(kernel, 1, A._indptr, A._indices, order, near, chosen)
