@@ -293,7 +293,7 @@ def test_several_gpus(no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for (task, devices), cost in found.items():
         assert (cost["H"] > 0) == (cost["C"] > 0) == (devices > 1), task
         reported = task.startswith(("bfs", "pagerank", "betweenness"))
-        assert (cost["W"] is None) == (task == "sssp"), task
+        assert (cost["W"] is None) == task.startswith("sssp"), task
         assert (cost["S"] or 0) > 1 or not reported, task
     G = graphs.load("kron8", tmp_path, "cpu")
     ids, level = sg.bfs(G, result["graphs"]["kron24_16"]["sources"][0]).level.to_coo()
