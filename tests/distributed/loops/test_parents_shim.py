@@ -78,6 +78,19 @@ def test_paths_of_the_fewest_edges(name: str, symmetric: bool) -> None:
     assert several > 5  # the least is not on a path of the fewest edges
 
 
+@pytest.mark.parametrize("name", ["3 peers", "3 peers, relabelled", "rounds, relabelled"])
+def test_ids_of_64_bits(name: str) -> None:
+    """Those of a small graph, whose vertices are numbered within shards in 32 bits."""
+    A = matrix(float_graph(3), "float32", True)
+    ids = A.indices.astype(np.int64)
+    wide = Matrix._of(N, N, A.indptr, ids, A.values, symmetric=True)
+    G, expected = EXCHANGES[name].place(wide), sssp(A, 7)
+    typed = min_plus.resolve("float32", "float32", index="int64")
+    found = loops.path_parents(G, G, expected.distance.to(G.device), typed, 7)
+    assert found is not None and found.dtype == np.int64
+    assert entries(found.gather()) == entries(expected.parent)
+
+
 @pytest.mark.parametrize("name", ["3 peers", "rounds, relabelled"])
 def test_shortest_paths_make_no_edges_of_the_dag(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -189,9 +189,9 @@ def chosen_parents(
 
 
 def put(parent: Array, vertices: np.ndarray, parents_of: np.ndarray, text: str) -> None:
-    """Let these vertices have these parents."""
-    xp, count = array_module(parent), vertices.size
-    given = xp.asarray(vertices), xp.asarray(parents_of), count, parent
+    """Let these vertices, numbers of any type of integers, have these parents."""
+    xp, count, ids = array_module(parent), vertices.size, parent.dtype
+    given = xp.asarray(vertices, ids), xp.asarray(parents_of, ids), count, parent
     jit.launch(jit.kernel("parents", "parents_put", text), count, *given)
 
 
