@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spgraph.containers.storage.arrays import Array
@@ -37,7 +37,7 @@ class Mask:
         flags("Mask", structure=self.structure, complement=self.complement)
 
     def __invert__(self) -> Mask:
-        return replace(self, complement=not self.complement)
+        return Mask(self.parent, self.structure, not self.complement)
 
     def __bool__(self) -> bool:
         raise TypeError("a Mask has no truth value; pass it as mask=, or reduce its container")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
 
 from spgraph.backends.cpu.entrywise import vectors
-from spgraph.backends.cpu.entrywise.masks import bits_of, mask_words
+from spgraph.backends.cpu.entrywise.masks import NO_MASK, bits_of, mask_words
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.hypersparse import are_hypersparse, write_renumbered
@@ -27,6 +26,10 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     """
     if mask is not None and are_hypersparse(out.size, out, t, mask.parent):
         write_renumbered(write, out, t, mask, accum, replace)
+        return
+    few = out._indices is None and t._indices is not None and (mask is None or not replace)
+    if few and (accum is not None or _is_list(mask)):
+        _write_few(out, t, mask, accum)
         return
     bits, invert = mask_words(mask)
 
@@ -48,12 +51,6 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         out._become(vectors.merged(kept, t, text, True, out.dtype))
         return
     kernels = jit.module("write", text + preamble.constants(ACCUM=accum is not None))
-    replace = replace and mask is not None
-    few = mask is not None and not mask.complement and mask.parent._indices is not None
-    few = t._indices is not None and not replace and (few or accum is not None)
-    if out._indices is None and few:
-        _write_few(kernels, out, t, mask, accum is not None)
-        return
     # by position: a sparse out in new arrays, others in place. The kernel is never interrupted, so
     # that `out` is always consistent
     if out._indices is None:
@@ -62,8 +59,8 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     if w._bits is None:
         w = Vector._of(w.size, w._values, bits=all_bits(np, w.size))
     threads = pool.threads_for(out.size)
-    given = (w._bits, w._values, bits_of(t), t._values, bits, invert, replace)
-    pool.launch(kernels.write, threads, *given)
+    given = (w._bits, w._values, bits_of(t), t._values, bits, invert)
+    pool.launch(kernels.write, threads, *given, replace and mask is not None)
     out._become(Vector._of(out.size, w._values, bits=w._bits))
     # last: out is correct already, should this run out of memory
     out._become(out._conform())
@@ -90,21 +87,30 @@ def kept_and_taken(
     return kept, t
 
 
-def _write_few(
-    kernels: ModuleType, out: Vector, t: Vector, mask: Mask | None, accumulate: bool
-) -> None:
-    """Write a sparse t into a bitmap or full `out`, in O(entries of t and of the mask)."""
+def _is_list(mask: Mask | None) -> bool:
+    """Whether a mask allows the positions of a list, those of a sparse Vector."""
+    return mask is not None and not mask.complement and mask.parent._indices is not None
+
+
+def _write_few(out: Vector, t: Vector, mask: Mask | None, accum: Function | None) -> None:
+    """Write a sparse t into a bitmap or full `out`, in O(entries of t and of a mask that is a
+    list).
+    """
     assert t._indices is not None
+    by_list = _is_list(mask)
+    allowed = true_indices(mask) if mask is not None and by_list else t._indices[:0]
     # without an accumulator, entries that the mask allows and t does not have are deleted
-    cleared = t._indices[:0] if accumulate or mask is None else true_indices(mask)
+    cleared = allowed[: allowed.size if accum is None else 0]
+    bits, invert = NO_MASK if by_list else mask_words(mask)
+    text = vectors.accum_preamble(out.dtype, accum) + preamble.constants(ACCUM=accum is not None)
     nvals, change = out.nvals, np.zeros(1, np.int64)
-    given = (cleared, t._indices, t._values, *mask_words(mask))
     _forget_count(out, cleared.size > 0)
     present = bits_of(out)
-    pool.launch(kernels.write_few, 1, *given, present, out._values, change)
+    given = (cleared, t._indices, t._values, by_list, allowed, bits, invert, present, out._values)
+    pool.launch(jit.module("write", text).write_few, 1, *given, change)
     nvals += int(change[0])
-    bits = None if nvals == out.size else present
-    out._become(Vector._of(out.size, out._values, bits=bits, nvals=nvals))
+    bits_left = None if nvals == out.size else present
+    out._become(Vector._of(out.size, out._values, bits=bits_left, nvals=nvals))
 
 
 def _forget_count(out: Vector, bits: bool) -> None:

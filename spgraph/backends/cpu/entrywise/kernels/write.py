@@ -33,9 +33,11 @@ def write(thread, threads, sync, w_bits, w, t_bits, t, mask, invert, replace):
 
 
 @kernel
-def write_few(thread, threads, sync, cleared, t_ids, t, mask, invert, w_bits, w, counts):
+def write_few(
+    thread, threads, sync, cleared, t_ids, t, by_list, allowed, mask, invert, w_bits, w, counts
+):
     # a sparse t into w by position, in place and therefore without `poll`: first the entries at
-    # `cleared` are deleted
+    # `cleared` are deleted. The mask is the list `allowed`, ascending as t_ids are, or words.
     change = 0
     for p in range(cleared.size):
         i = np.int64(cleared[p])
@@ -43,10 +45,18 @@ def write_few(thread, threads, sync, cleared, t_ids, t, mask, invert, w_bits, w,
         if w_bits[i >> 5] & bit:
             w_bits[i >> 5] ^= bit
             change -= 1
+    at = 0
     for p in range(t_ids.size):
         i = np.int64(t_ids[p])
         bit = np.uint32(1) << np.uint32(i & 31)
-        if mask.size and (mask[i >> 5] ^ invert) & bit == 0:
+        if by_list:
+            while at < allowed.size and allowed[at] < i:
+                at += 1
+            if at == allowed.size:
+                break
+            if allowed[at] != i:
+                continue
+        elif mask.size and (mask[i >> 5] ^ invert) & bit == 0:
             continue
         if w_bits.size == 0 or w_bits[i >> 5] & bit:
             w[i] = both(w[i], t[p], i, 0)
