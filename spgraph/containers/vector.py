@@ -298,12 +298,16 @@ class Vector(
         """The same entries in the storage that their density asks for: full when complete, sparse
         below 1 in 32.
         """
-        nvals, size = self.nvals, self.size
-        if nvals == size:
+        size = self.size
+        if self.nvals == size:
             if self._bits is None and self._indices is None:
                 return self
             return Vector._of(size, self.to_bitmap()._values)
-        return self.to_sparse() if nvals * 32 < size else self.to_bitmap()
+        return self.to_sparse() if self._asks_for_list() else self.to_bitmap()
+
+    def _asks_for_list(self) -> bool:
+        """Whether so few entries are stored as a list, not by position."""
+        return self.nvals * 32 < self.size
 
     # --- copies -----------------------------------------------------------------------------------
 

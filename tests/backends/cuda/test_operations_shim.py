@@ -19,6 +19,7 @@ import tests.operations.test_hypersparse as hypersparse
 import tests.operations.test_products as products
 from spgraph import semirings
 from spgraph.backends import cpu, cuda
+from spgraph.backends.cuda.entrywise import storage
 from spgraph.backends.cuda.products import dense
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.semirings import Semiring, binary, monoid
@@ -269,6 +270,38 @@ def test_nothing_to_do() -> None:
             Vector.from_dense(np.ones(shape[0], np.float32)),
         ):
             assert cuda.push(A, u, typed, None, False).nvals == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 32, 33, 1000, 40_000])
+@pytest.mark.parametrize("dtype", [bool, np.int16, np.float32, np.float64])
+def test_a_bitmap_as_a_list(size: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "PARTS", 3)  # of several steps each
+    chance = np.random.default_rng(size)
+    for share in (0.0, 0.001, 0.02, 0.9):
+        ids = np.flatnonzero(chance.random(size) < share)
+        values = chance.integers(0, 2, ids.size).astype(dtype)
+        bitmap = Vector.from_coo(ids, values, size=size).to_bitmap()
+        result = Vector._of(size, bitmap._values, bits=bitmap._bits)
+        for found in (storage.to_sparse(bitmap), storage.conform(result)):
+            assert found.nvals == ids.size
+            assert np.array_equal(found.to_coo()[0], ids)
+            assert np.array_equal(found.to_coo()[1], values)
+        assert result._conform().storage == storage.conform(result).storage
+
+
+@pytest.mark.parametrize("count", [1, 4, 1023, 1025, 4096, 4097])
+def test_few_entries_and_many_are_pushed(count: int) -> None:
+    """Of few entries one block adds up the degrees: here several steps of it."""
+    size, chance = 5000, np.random.default_rng(count)
+    S = scipy.sparse.random_array((size, size), density=0.001, rng=chance, format="csr")
+    A = Matrix(S.astype(np.float32))
+    ids = np.sort(chance.permutation(size)[:count])
+    u = Vector.from_coo(ids, chance.integers(1, 9, count).astype(np.float32), size=size)
+    typed = semirings.plus_times.resolve(np.float32, np.float32)
+    found = cuda.push(A, u.to_sparse(), typed, None, False)
+    expected = cpu.push(A, u, typed, None, False)
+    assert np.array_equal(found.to_coo()[0], expected.to_coo()[0])
+    assert np.allclose(found.to_coo()[1], expected.to_coo()[1], rtol=1e-5)
 
 
 # --- Ctrl-C ---------------------------------------------------------------------------------------

@@ -7,12 +7,8 @@ import functools
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.masks import (
-    bits_of,
-    conform,
-    id_type,
-    mask_words,
-)
+from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, bits_of, id_type, mask_words
+from spgraph.backends.cuda.entrywise.storage import conform
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
 from spgraph.containers.hypersparse import are_hypersparse, write_renumbered
@@ -35,20 +31,21 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
     if mask is not None and are_hypersparse(out.size, out, t, mask.parent):
         write_renumbered(write, out, t, mask, accum, replace)
         return
+    few = out._indices is None and t._indices is not None and (mask is None or not replace)
+    if few and (accum is not None or _is_list(mask)):
+        _write_few(out, t, mask, accum)
+        return
     bits, invert = mask_words(mask)
     replace = replace and mask is not None
-    sparse_mask = mask is not None and not mask.complement and mask.parent._indices is not None
     if out._indices is not None and t._indices is not None:
         _merge(out, t, bits, invert, accum, replace)
-    elif (
-        out._indices is None
-        and t._indices is not None
-        and not replace
-        and (accum is not None or sparse_mask)
-    ):
-        _write_few(out, t, mask, bits, invert, accum)
     else:
         _write_all(out, t, bits, invert, accum, replace)
+
+
+def _is_list(mask: Mask | None) -> bool:
+    """Whether a mask allows the positions of a list, those of a sparse Vector."""
+    return mask is not None and not mask.complement and mask.parent._indices is not None
 
 
 def _merge(
@@ -78,35 +75,27 @@ def _merge(
     out._become(Vector._of(out.size, z, indices=indices)._conform())
 
 
-def _write_few(
-    out: Vector,
-    t: Vector,
-    mask: Mask | None,
-    bits: object,
-    invert: np.uint32,
-    accum: Function | None,
-) -> None:
-    """A sparse t into out by position: in place, at the cost of t and of a sparse mask."""
+def _write_few(out: Vector, t: Vector, mask: Mask | None, accum: Function | None) -> None:
+    """A sparse t into out by position: in place, at the cost of t and of a mask that is a list. One
+    launch; how many entries there are is read back.
+    """
     assert t._indices is not None
     xp = array_module(out._values)
-    text = _program(out, t, accum)
     # what is launched is compiled before anything is written
-    few = jit.kernel("write", "write_few", text)
-    cleared = t._indices[:0]
-    if accum is None:
-        assert mask is not None
-        cleared = true_indices(mask)
-    clear = jit.kernel("write", "write_clear", text) if cleared.size else None
+    few = jit.kernel("write", "write_few", _program(out, t, accum))
+    by_list = _is_list(mask)
+    allowed = true_indices(mask) if mask is not None and by_list else t._indices[:0]
+    bits, invert = (jit.NULL, NOT_INVERTED) if by_list else mask_words(mask)
+    # without an accumulator, entries that the mask allows and t does not have are deleted
+    cleared = allowed.size if accum is None else 0
     present = bits_of(out)
-    if out._bits is None and cleared.size > 0:
+    if out._bits is None and cleared > 0:
         present = all_bits(xp, out.size)
     nvals, change = out.nvals, xp.zeros(1, np.int64)
-    taken = (t._indices, t._values, t.nvals, bits, invert)
+    given = (t._indices, t._values, t.nvals, by_list, allowed, allowed.size, cleared, bits, invert)
     with interrupts.deferred():
-        if clear is not None:
-            jit.sweep(clear, cleared.size, cleared, cleared.size, present, out._values, change)
-        if t.nvals:
-            jit.sweep(few, t.nvals, *taken, present, out._values, change)
+        if cleared + t.nvals:
+            jit.sweep(few, cleared + t.nvals, *given, present, out._values, change)
         if present is not jit.NULL:
             nvals += int(change[0])
         bits_now = None if nvals == out.size else present

@@ -1,4 +1,4 @@
-"""A mask as 32-bit words, the form in which kernels read it, and the number of their bits."""
+"""A mask as 32-bit words, the form in which kernels read it."""
 
 from __future__ import annotations
 
@@ -45,21 +45,3 @@ def bits_of(v: Vector) -> Array:
 def id_type(v: Vector) -> np.dtype:
     """The type of the ids of a sparse Vector; of another one that of a program that reads none."""
     return np.dtype(np.int32) if v._indices is None else v._indices.dtype
-
-
-def count_bits(bits: Array) -> int:
-    """How many bits are set: one launch and one read back."""
-    text = preamble.types(U=np.dtype(np.uint32), N=np.dtype(np.int32))
-    text += preamble.constants(STRUCTURE=True)
-    total = array_module(bits).zeros(1, np.uint64)
-    jit.sweep(jit.kernel("masks", "count_bits", text), bits.size, bits, bits.size, total)
-    return int(total[0])
-
-
-def conform(v: Vector) -> Vector:
-    """A new result in the storage that its density asks for, its entries counted if that was not
-    done yet.
-    """
-    if v._bits is not None and v._nvals is None:
-        v._nvals = count_bits(v._bits)
-    return v._conform()

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from spgraph.backends.cuda.entrywise.masked_write import write
-from spgraph.backends.cuda.entrywise.masks import bits_of, conform, id_type
+from spgraph.backends.cuda.entrywise.masks import bits_of, id_type
+from spgraph.backends.cuda.entrywise.storage import conform
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, unpack_bits, words

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, bits_of, conform, mask_words
+from spgraph.backends.cuda.entrywise.masks import NOT_INVERTED, bits_of, mask_words
+from spgraph.backends.cuda.entrywise.storage import conform, to_sparse
 from spgraph.backends.cuda.products import tiles
 from spgraph.backends.cuda.products.row_bins import RowBins, row_bins
 from spgraph.backends.cuda.runtime import jit, preamble
@@ -15,6 +16,8 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, words
 from spgraph.containers.storage.device_memory import copied
 from spgraph.semirings import TypedSemiring
+
+FEW = 4096  # entries whose degrees one block adds up
 
 
 @jit.on_device
@@ -129,10 +132,10 @@ def gather_rows(
 def push(A: Matrix, u: Vector, semiring: TypedSemiring, mask: Mask | None, flip: bool) -> Vector:
     """t[j] = sum over k of u[k] * A[k, j] (flip: A[k, j] * u[k]) for columns the mask allows.
 
-    Launches: degrees, their running sum, the product, two fills, and the count of entries, which is
-    read back.
+    Launches: degrees and their running sum, one for few entries, the product, two fills, the count
+    of entries, which is read back, and the list of few.
     """
-    u = u.to_sparse()
+    u = to_sparse(u)
     assert u._indices is not None
     if u.nvals == 0 or A.nvals == 0:
         return nothing_pushed(A, semiring)
@@ -167,15 +170,18 @@ class Scatter:
         self.kernel = jit.kernel("push", "push", self.text)
         self.mask = mask_words(mask)
         self.z_bits = xp.zeros(words(A.ncols), np.uint32)
-        start = semiring.dtype.type(0) if semiring.add.any else semiring.add.identity
-        self.z = xp.full(A.ncols, start, semiring.dtype)
+        add, dtype = semiring.add, semiring.dtype
+        self.z = xp.zeros(A.ncols, dtype) if add.any else xp.full(A.ncols, add.identity, dtype)
 
     def through(self) -> Array:
         """The running sum of the lengths of the rows of A at the entries of u."""
         u, xp = self.u, array_module(self.z)
-        degrees = xp.empty(u.nvals, np.int64)
-        kernel = jit.kernel("push", "push_degrees", self.text)
-        jit.sweep(kernel, u.nvals, self.A._indptr, u._indices, u.nvals, degrees)
+        degrees, given = xp.empty(u.nvals, np.int64), (self.A._indptr, u._indices, u.nvals)
+        if u.nvals <= FEW:
+            through = jit.kernel("push", "push_through", self.text)
+            jit.launch(through, jit.BLOCK, *given, degrees)
+            return degrees
+        jit.sweep(jit.kernel("push", "push_degrees", self.text), u.nvals, *given, degrees)
         return xp.cumsum(degrees)
 
     def add(

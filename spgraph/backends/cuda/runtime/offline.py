@@ -11,7 +11,7 @@ from spgraph.backends.cuda.closure.closure import closure_preamble, dag_edges_pr
 from spgraph.backends.cuda.closure.closure import program as closure_program
 from spgraph.backends.cuda.closure.parents import closure_parents_preamble, parents_preamble
 from spgraph.backends.cuda.dependencies.dependencies_shard import program as dependencies_program
-from spgraph.backends.cuda.entrywise import masked_write, vectors
+from spgraph.backends.cuda.entrywise import masked_write, storage, vectors
 from spgraph.backends.cuda.exchange.buffers import INBOX_BYTES
 from spgraph.backends.cuda.generate import random_edges
 from spgraph.backends.cuda.power.power import program as power_preamble
@@ -85,6 +85,7 @@ def _vector_operations() -> dict[str, str]:
         ),
         "segments": vectors.fold_preamble(plus, SINGLE, INDEX, SINGLE),
         "select": preamble.types(U=SINGLE, S=SINGLE) + vectors.call(above, "index", np.dtype(bool)),
+        "unpack": storage.unpack_preamble(SINGLE, INDEX),
         "write": preamble.types(N=INDEX) + masked_write.write_preamble(SINGLE, SINGLE, plus),
     }
 

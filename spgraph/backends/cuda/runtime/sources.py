@@ -11,7 +11,7 @@ import re
 BACKEND = pathlib.Path(__file__).parents[1]
 OPTIONS = ("-std=c++17",)
 # kernel files whose kernels are alternatives, of which most calls take one or two
-SEPARATE = {"ewise", "masks", "multiply_dots", "multiply_rows", "write"}
+SEPARATE = {"ewise", "masks", "multiply_dots", "multiply_rows", "push", "unpack", "write"}
 _KERNEL = re.compile(r'extern "C" __global__ void(\s+)(?:__launch_bounds__\([^)]*\)(\s+))?(\w+)\(')
 
 

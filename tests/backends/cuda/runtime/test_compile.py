@@ -17,7 +17,7 @@ import sanitizers
 from pairwise import pairwise
 
 from spgraph.backends import cpu, cuda
-from spgraph.backends.cuda.entrywise import masked_write, vectors
+from spgraph.backends.cuda.entrywise import masked_write, storage, vectors
 from spgraph.backends.cuda.products import dense, multiply, operands
 from spgraph.backends.cuda.runtime import offline, preamble
 from spgraph.backends.cuda.runtime.sources import SEPARATE, alone, source, stems
@@ -174,6 +174,7 @@ FEW = {
     "scatter": ["bool", "int16", "float32", "float64"],
     "select": ["int64", "float32"],
     "transpose": ["uint8", "uint64"],
+    "unpack": ["bool", "float64"],
 }
 # texts for two matrices and a mask
 FACTORS = {
@@ -290,6 +291,8 @@ def vector_preamble(stem: str, chosen: Chosen) -> str:
         case "select":
             above = indexunary.valuegt.resolve(dtype, dtype)
             return types(U=dtype, S=dtype, N=index) + vectors.call(above, "index", np.dtype(bool))
+        case "unpack":
+            return storage.unpack_preamble(dtype, index)
         case "write":
             text = masked_write.write_preamble(dtype, other, op if one else None)
             return types(N=index) + text

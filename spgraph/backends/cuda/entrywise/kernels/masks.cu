@@ -1,4 +1,4 @@
-// Positions as bits, and their number.
+// Positions as bits.
 // Preamble: types U (values), N (ids), STRUCTURE.
 
 // bits |= the positions of a sparse vector (the true ones without STRUCTURE).
@@ -14,12 +14,4 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(256)
     mask_values(const u32* bits, const U* u, i64 size, u32* z_bits) {
     write_bits(size, z_bits, [=](i64 i) { return (!bits || test_bit(bits, i)) && u[i] != (U)0; });
-}
-
-// *total += the number of bits set in `count` words.
-extern "C" __global__ void __launch_bounds__(256)
-    count_bits(const u32* bits, i64 count, u64* total) {
-    u64 sum = 0;
-    for (i64 w = thread_id(); w < count; w += thread_count()) sum += __popc(bits[w]);
-    warp_add(total, sum);
 }

@@ -67,31 +67,31 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// A sparse t into w by position, all in place, first step: the `cleared` positions lose their
-// entries.
-extern "C" __global__ void __launch_bounds__(256)
-    write_clear(const N* cleared, i64 count, u32* w_bits, W* w, i64* change) {
-    for (i64 p = thread_id(); p < count; p += thread_count()) {
-        i64 i = cleared[p];
-        u32 bit = 1u << (i & 31);
-        if (!(atomicAnd(w_bits + (i >> 5), ~bit) & bit)) continue;
-        w[i] = (W)0;
-        atomicAdd((u64*)change, ~0ull);
-    }
+DEVICE bool holds(const N* ids, i64 count, i64 i) {
+    const i64 at = lower_bound(ids, count, i);
+    return at < count && ids[at] == i;
 }
 
-// Second step: the entries of t. No two of them meet; their bits share words.
+// A sparse t into w by position, all in place: the first `cleared` positions of the list `allowed`
+// lose their entries where t has none, then come the entries of t. The mask is that list or, not
+// `by_list`, words. No two threads meet at a position; the bits of several share a word.
 extern "C" __global__ void __launch_bounds__(256)
-    write_few(const N* t_ids, const T* t, i64 count, const u32* mask, u32 invert, u32* w_bits, W* w,
-              i64* change) {
-    for (i64 p = thread_id(); p < count; p += thread_count()) {
-        i64 i = t_ids[p];
-        if (!allows(mask, invert, i)) continue;
-        u32 bit = 1u << (i & 31);
+    write_few(const N* t_ids, const T* t, i64 count, bool by_list, const N* allowed, i64 list_size,
+              i64 cleared, const u32* mask, u32 invert, u32* w_bits, W* w, i64* change) {
+    for (i64 p = thread_id(); p < cleared + count; p += thread_count()) {
+        const i64 q = p - cleared, i = q < 0 ? allowed[p] : t_ids[q];
+        const u32 bit = 1u << (i & 31);
+        if (q < 0) {
+            if (holds(t_ids, count, i) || !(atomicAnd(w_bits + (i >> 5), ~bit) & bit)) continue;
+            w[i] = (W)0;
+            atomicAdd((u64*)change, ~0ull);
+            continue;
+        }
+        if (by_list ? !holds(allowed, list_size, i) : !allows(mask, invert, i)) continue;
         if (!w_bits || atomicOr(w_bits + (i >> 5), bit) & bit) {
-            w[i] = combine_entries(w[i], t[p]);
+            w[i] = combine_entries(w[i], t[q]);
         } else {
-            w[i] = cast(t[p]);
+            w[i] = cast(t[q]);
             atomicAdd((u64*)change, 1ull);
         }
     }

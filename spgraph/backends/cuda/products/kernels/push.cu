@@ -10,6 +10,36 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
+constexpr int WARPS = 8; // of a block
+#include "block_scan.cuh"
+
+// through[q] = the sum of the degrees up to entry q, by one block: for few entries.
+extern "C" __global__ void __launch_bounds__(256)
+    push_through(const O* indptr, const N* ids, i64 count, i64* through) {
+    constexpr int OWN = 4;
+    O before = 0;
+    for (i64 base = 0; base < count; base += OWN * blockDim.x) {
+        const i64 first = base + OWN * threadIdx.x;
+        O degree[OWN], sum = 0, at, all;
+        u32 none, no;
+#pragma unroll
+        for (int j = 0; j < OWN; j++) {
+            const i64 k = first + j < count ? (i64)ids[first + j] : 0;
+            degree[j] = first + j < count ? indptr[k + 1] - indptr[k] : 0;
+            sum += degree[j];
+        }
+        __syncthreads();
+        block_scan(0, sum, none, at, no, all);
+        at += before;
+#pragma unroll
+        for (int j = 0; j < OWN; j++) {
+            at += degree[j];
+            if (first + j < count) through[first + j] = at;
+        }
+        before += all;
+    }
+}
+
 #include "load_balance.cuh"
 
 DEVICE Z product(i64 k, i64 j, U x, A y) {
