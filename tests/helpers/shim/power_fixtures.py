@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 
 from spgraph.backends import cuda
-from spgraph.backends.cuda.products import tiles
+from spgraph.backends.cuda.products import tiles_build
 from spgraph.backends.cuda.runtime import jit
 from spgraph.iterations import power_iteration as powers
 from spgraph.iterations import ranks
@@ -37,8 +37,8 @@ def tiled(shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are cut into tiles, with pieces of rows and with far columns."""
     small = {"ENTRIES": 1, "COLUMNS": 1, "MOST_TILES": 3, "RANGE": 400, "PIECE": 64, "PIECES": 2}
     for name, value in small.items():
-        monkeypatch.setattr(tiles, name, value)
-    monkeypatch.setattr(tiles, "sectors", lambda *arguments: (2.0, 1.0))
+        monkeypatch.setattr(tiles_build, name, value)
+    monkeypatch.setattr(tiles_build, "sectors", lambda *arguments: (2.0, 1.0))
 
 
 def skewed(n: int, m: int, entries: int, dtype: Any) -> scipy.sparse.csr_array:

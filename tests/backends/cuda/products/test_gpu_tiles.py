@@ -14,7 +14,7 @@ import spgraph as sg
 from spgraph import semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
-from spgraph.backends.cuda.products import tiles
+from spgraph.backends.cuda.products import tiles, tiles_build
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers.storage.arrays import array_module
 
@@ -36,8 +36,8 @@ CASES = [
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are cut into tiles, with pieces of rows and several ranges of columns."""
     for name, value in (("ENTRIES", 1), ("COLUMNS", 1), ("PIECE", 64), ("RANGE", 1 << 14)):
-        monkeypatch.setattr(tiles, name, value)
-    monkeypatch.setattr(tiles, "sectors", lambda *arguments: (2.0, 1.0))
+        monkeypatch.setattr(tiles_build, name, value)
+    monkeypatch.setattr(tiles_build, "sectors", lambda *arguments: (2.0, 1.0))
     monkeypatch.setattr(jit, "shared_memory", lambda device: 40_000)
 
 

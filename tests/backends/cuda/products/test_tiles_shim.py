@@ -16,7 +16,7 @@ from spgraph import semirings
 from spgraph.algorithms import pagerank
 from spgraph.backends import cuda
 from spgraph.backends.cuda.power import power_stepwise
-from spgraph.backends.cuda.products import row_bins, tiles
+from spgraph.backends.cuda.products import row_bins, tiles, tiles_build
 from spgraph.backends.cuda.runtime import jit
 from spgraph.containers.storage.arrays import unpack_bits
 from spgraph.iterations import power_iteration as powers
@@ -62,7 +62,7 @@ def test_pull_over_tiles_equals_pull(
 
 @shimmed
 def test_every_row_has_a_place_in_tiles(tiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "SHORT", 0)
+    monkeypatch.setattr(tiles_build, "SHORT", 0)
     S = skewed(300, 1400, 20_000, np.int64)
     S.indptr = S.indptr.astype(np.int32)
     A, u = sg.Matrix.from_scipy(S), sg.Vector.from_dense(np.arange(1400))
@@ -109,8 +109,10 @@ def groups_of(made: tiles.Tiles) -> tuple[np.ndarray, np.ndarray]:
     """Of each warp, the groups of packs in each tile, and those of single entries."""
     blocks, count = (int(word) for word in made.words[:2])
     ends = made.held[2].astype(np.int64)
-    sections = np.diff(ends).reshape(blocks * tiles.WARPS, -1)
-    assert ends[0] == 0 and made.held[0].size == (ends[-1] + tiles.SPARE) * tiles.SINGLES
+    sections = np.diff(ends).reshape(blocks * tiles_build.WARPS, -1)
+    assert (
+        ends[0] == 0 and made.held[0].size == (ends[-1] + tiles_build.SPARE) * tiles_build.SINGLES
+    )
     return sections[:, : 2 * count : 2], sections[:, 1 : 2 * count : 2]
 
 
@@ -121,7 +123,7 @@ def test_a_row_ends_in_one_lane(iso: bool, tiled: None) -> None:
     A = sg.Matrix.from_scipy(skewed(300, 1400, 200_000, np.float32))
     made = tiles.prepare(A.pattern() if iso else A)
     assert made is not None
-    ends, words = made.held[2].astype(np.int64), made.held[0].reshape(-1, tiles.SINGLES)
+    ends, words = made.held[2].astype(np.int64), made.held[0].reshape(-1, tiles_build.SINGLES)
     sections = 2 * made.number + int(made.words[4])
     long = 0
     for section, (first, end) in enumerate(itertools.pairwise(ends)):
@@ -193,7 +195,7 @@ def test_what_tiles_read_is_written(
     A = A.pattern() if iso else A
     u = sg.Vector.from_dense(np.arange(1400, dtype=np.float32))
     typed = semirings.plus_times.resolve(A.dtype, u.dtype)
-    monkeypatch.setattr(tiles, "MOST_TILES", 10)  # so that the last one is not full
+    monkeypatch.setattr(tiles_build, "MOST_TILES", 10)  # so that the last one is not full
     monkeypatch.setattr(np, "empty", poisoned)
     cut = tiles.prepare(A)
     assert cut is not None and cut.columns.size < cut.number * cut.width
@@ -243,18 +245,18 @@ def test_large_graphs_get_tiles_unless_steps_are_few(
 def test_tiles_are_made_where_they_pay(shim: None, monkeypatch: pytest.MonkeyPatch) -> None:
     grid = sg.generators.grid(300, 300)
     assert tiles.prepare(grid) is None  # few entries
-    monkeypatch.setattr(tiles, "ENTRIES", 1)
+    monkeypatch.setattr(tiles_build, "ENTRIES", 1)
     monkeypatch.setattr(jit, "shared_memory", lambda device: 232448)
     monkeypatch.setattr(jit, "multiprocessors", lambda device: 132)
     del grid._derived["shared_tiles"]
     assert tiles.prepare(grid) is None  # no hubs
-    plain, cut = tiles.sectors(181_000_000, 1.0, 132, 700_000, 175_000_000, 4e6)
+    plain, cut = tiles_build.sectors(181_000_000, 1.0, 132, 700_000, 175_000_000, 4e6)
     assert cut < plain / 4
 
     def full_up(*arguments: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(tiles, "_make", full_up)
+    monkeypatch.setattr(tiles, "make", full_up)
     assert tiles.prepare(matrix("path")) is None
 
 
