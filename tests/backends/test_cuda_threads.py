@@ -54,23 +54,25 @@ def test_a_launch_never_meets_the_limit_of_a_smaller_one(
     u = sg.Vector.from_dense([1.0, 2.0]).to("cuda:1")
 
     def run(shared: int) -> None:
+        batch = SimpleNamespace(
+            pieces=0, split=0, blocks=1, words=None, streamed=2, shared=lambda *_: shared
+        )
         cut: Any = SimpleNamespace(
+            batches=[batch],
             rest=SimpleNamespace(slices=0),
-            number=1,
-            width=2,
-            pieces=0,
-            split=0,
-            blocks=1,
+            places=2,
+            copied=2,
+            renumbered=True,
             columns=np.zeros(2, np.int32),
-            words=None,
-            shared=lambda *_: shared,
         )
         tiles.product(A, cut, u, "", u._values)
 
     kernel = Limited(lambda: run(60_000))
-    monkeypatch.setattr(jit, "kernels", lambda *_: (lambda *_, **__: None, kernel, None, None))
-    run(90_000)
-    run(100)
+    with monkeypatch.context() as patch:
+        patch.setattr(jit, "kernels", lambda *_: (kernel, None, None))
+        patch.setattr(jit, "kernel", lambda *_: lambda *_, **__: None)
+        run(90_000)
+        run(100)
     assert sorted(kernel.launched) == [100, 60_000, 90_000]
 
 

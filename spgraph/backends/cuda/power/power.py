@@ -2,8 +2,8 @@
 for every step.
 
 A cooperative grid has one block a multiprocessor, which makes a barrier cheap; the matrix is
-divided into tasks of warps (warp_tasks.py). Large products are faster with tiles (tiles.py: 2.1 ps
-an entry of a Kronecker graph on an H200). Launches cost 50 us of the host's time a step.
+divided into tasks of warps (warp_tasks.py). Large products are faster with tiles (tiles.py: 1.6 to
+2.0 ps an entry of a Kronecker graph on an H200). Launches cost 50 us of the host's time a step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.loops import NORMS, PowerIteration
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.power import SUMS, change
-from spgraph.containers import Matrix, Vector
+from spgraph.containers import Vector
 from spgraph.containers.storage.arrays import INT32_MAX, Array, array_module
 from spgraph.containers.storage.device_memory import address, sent, to_host
 
@@ -53,8 +53,8 @@ def power(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, Any]:
 
     Matrices of fewer than LARGE entries: one launch and one copy to the device; an iterate of NaN
     says that a barrier of the kernel timed out. Larger ones: in every step 1 to 5 launches a hop, 1
-    between hops that have a scale, 1 more, another with a norm, and with a `tol` a change that is
-    read back while the next product runs.
+    more for each later batch of rows in tiles, 1 between hops that have a scale, 1 more, another
+    with a norm, and with a `tol` a change that is read back while the next product runs.
     """
     matrices = iteration.matrices
     # one program has one type of values
@@ -63,20 +63,11 @@ def power(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, Any]:
     with jit.device(matrices[0]._indptr):
         if small and alike:
             return _cooperative(x, iteration)
-        return _stepwise(_first(x, matrices[0]), iteration)
+        return _stepwise(x, iteration)
 
 
-def _first(x: Vector | float, A: Matrix) -> Vector:
-    """What the iteration begins with."""
-    if isinstance(x, Vector):
-        return x
-    n, value = A.nrows, array_module(A._indptr).empty(A.nrows)
-    jit.sweep(jit.kernel("scales", "scales_fill", ""), n, np.float64(x), n, value)
-    return Vector._of(n, value)
-
-
-def _stepwise(x: Vector, iteration: PowerIteration) -> Iterate:
-    steps, answer = stepwise(x, iteration, early=True), None
+def _stepwise(x: Vector | float, iteration: PowerIteration) -> Iterate:
+    steps, answer = stepwise(x, iteration, alone=True), None
     while True:
         try:
             question, given = steps.send(answer)

@@ -34,8 +34,11 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small matrices are cut into tiles, with pieces of rows and several ranges of columns."""
-    for name, value in (("ENTRIES", 1), ("COLUMNS", 1), ("PIECE", 64), ("RANGE", 1 << 14)):
+    """Small matrices are cut into tiles, with pieces of rows, several ranges of columns, and, if
+    they are square, two batches of rows.
+    """
+    small = {"ENTRIES": 1, "COLUMNS": 1, "PIECE": 64, "RANGE": 1 << 14, "SHORT": 4}
+    for name, value in {**small, "SUMS": (0.05, 0.1)}.items():
         monkeypatch.setattr(tiles_build, name, value)
     monkeypatch.setattr(tiles_build, "sectors", lambda *arguments: (2.0, 1.0))
     monkeypatch.setattr(jit, "shared_memory", lambda device: 40_000)
@@ -62,7 +65,9 @@ def test_products_equal_those_of_plain_rows(
     typed = getattr(semirings, semiring).resolve(u.dtype, u.dtype)
     plain = cuda.pull(A, u, typed, None, flip)
     made: Any = tiles.prepare(A)
-    assert made is not None and made.number > 1 and made.split > 0 and made.rest.slices > 0
+    first = made.batches[0]
+    assert first.number > 1 and first.split > 0 and made.rest.slices > 0
+    assert len(made.batches) == (2 if part == 1 else 1) and made.renumbered == (part == 1)
     # whole numbers: sums are exact in any order
     assert cuda.pull(A, u, typed, None, flip).isequal(plain)
 
@@ -78,9 +83,10 @@ def test_sums_are_the_same_each_time() -> None:
         assert cuda.pull(A, u, typed, None, False).isequal(first)
 
 
-def test_pagerank(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_pagerank(symmetric: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_cuda, "LARGE", 0)
-    A = sg.generators.kronecker(17, 16, seed=1, symmetric=False, device="cuda")
+    A = sg.generators.kronecker(17, 16, seed=1, symmetric=symmetric, device="cuda")
     A.T._derived["shared_tiles"] = None
     plain = pagerank(A, tol=None, max_iter=20)
     del A.T._derived["shared_tiles"]

@@ -18,6 +18,7 @@ from spgraph.backends import cuda
 from spgraph.backends.cuda.power import power_stepwise
 from spgraph.backends.cuda.products import row_bins, tiles, tiles_build
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.loops import PowerIteration
 from spgraph.containers.storage.arrays import unpack_bits
 from spgraph.iterations import power_iteration as powers
 from tests.iterations.test_power import dense, full, steps
@@ -47,7 +48,8 @@ def test_pull_over_tiles_equals_pull(
     plain = cuda.pull(A, u, typed, None, flip)
     made = tiles.prepare(A)
     assert made is not None and tiles.prepare(A) is made
-    assert made.number == 3 and made.split > 0 and made.nonempty - made.rows > 100
+    first, *others = made.batches
+    assert first.number == 3 and first.split > 0 and others and made.nonempty - made.rows > 100
     assert made.columns.size < 1400 and made.nbytes > (2 if iso else 5) * A.nvals
     found = cuda.pull(A, u, typed, None, flip)
     assert found.storage == plain.storage and found.nvals == plain.nvals
@@ -105,14 +107,14 @@ def test_tiles_of_every_shape(
     assert (found.to_numpy(fill=0) == S @ x).all()  # whole numbers: sums are exact in any order
 
 
-def groups_of(made: tiles.Tiles) -> tuple[np.ndarray, np.ndarray]:
+def groups_of(made: tiles_build.Tiles) -> tuple[np.ndarray, np.ndarray]:
     """Of each warp, the groups of packs in each tile, and those of single entries."""
-    blocks, count = (int(word) for word in made.words[:2])
-    ends = made.held[2].astype(np.int64)
+    first = made.batches[0]
+    blocks, count = (int(word) for word in first.words[:2])
+    ends = first.held[2].astype(np.int64)
     sections = np.diff(ends).reshape(blocks * tiles_build.WARPS, -1)
-    assert (
-        ends[0] == 0 and made.held[0].size == (ends[-1] + tiles_build.SPARE) * tiles_build.SINGLES
-    )
+    groups = ends[-1] + tiles_build.SPARE
+    assert ends[0] == 0 and first.held[0].size == groups * tiles_build.SINGLES
     return sections[:, : 2 * count : 2], sections[:, 1 : 2 * count : 2]
 
 
@@ -121,8 +123,9 @@ def groups_of(made: tiles.Tiles) -> tuple[np.ndarray, np.ndarray]:
 def test_a_row_ends_in_one_lane(iso: bool, tiled: None) -> None:
     """Rows ascend along a lane and from lane to lane, so that no two lanes add to one at a time."""
     A = sg.Matrix.from_scipy(skewed(300, 1400, 200_000, np.float32))
-    made = tiles.prepare(A.pattern() if iso else A)
-    assert made is not None
+    cut = tiles.prepare(A.pattern() if iso else A)
+    assert cut is not None
+    (made,) = cut.batches
     ends, words = made.held[2].astype(np.int64), made.held[0].reshape(-1, tiles_build.SINGLES)
     sections = 2 * made.number + int(made.words[4])
     long = 0
@@ -159,10 +162,11 @@ def test_lanes_load_from_different_banks(tiled: None, monkeypatch: pytest.Monkey
     made = tiles.prepare(A)
     assert made is not None
     packs, _ = groups_of(made)
-    ends = made.held[2][:-1].astype(np.int64).reshape(*packs.shape[:1], -1)
-    halves = made.held[0].view(np.uint16).reshape(-1, 8)
+    (batch,) = made.batches
+    ends = batch.held[2][:-1].astype(np.int64).reshape(*packs.shape[:1], -1)
+    halves = batch.held[0].view(np.uint16).reshape(-1, 8)
     most = []
-    for first, count in zip(ends[:, : 2 * made.number : 2].flat, packs.flat, strict=True):
+    for first, count in zip(ends[:, : 2 * batch.number : 2].flat, packs.flat, strict=True):
         held = halves[first : first + count, 0] >> 10
         assert ((held >= 5) & (held <= 7)).all()
         for step in range(0, count // 32 * 32, 32):
@@ -198,12 +202,13 @@ def test_what_tiles_read_is_written(
     monkeypatch.setattr(tiles_build, "MOST_TILES", 10)  # so that the last one is not full
     monkeypatch.setattr(np, "empty", poisoned)
     cut = tiles.prepare(A)
-    assert cut is not None and cut.columns.size < cut.number * cut.width
-    for array in (*cut.held, cut.columns, *cut.rest[1:]):
+    assert cut is not None and cut.copied < cut.places
+    held = [array for batch in cut.batches for array in batch.held]
+    for array in (*held, cut.columns, *cut.rest[2:]):
         assert unwritten(array) == 0
     made.clear()
     cuda.pull(A, u, typed, None, False)
-    hubs = [array for array in made if array.size == cut.number * cut.width]
+    hubs = [array for array in made if array.size == cut.places]
     assert len(hubs) == 1 and unwritten(hubs[0]) == 0
 
 
@@ -219,12 +224,66 @@ def test_power_over_tiles_equals_dense_loops(
         x = np.random.default_rng(1).random(700)
         for M in {id(hop.A.T): hop.A.T for hop in step.hops}.values():
             made = tiles.prepare(M)
-            assert made is not None and made.number > 1 and made.split > 0
+            assert made is not None and made.batches[0].number > 1 and made.batches[0].split > 0
         found = powers.power(
             full(x, "cpu"), step, norm=norm, tol=None, max_iter=2, single=single
         ).value.to_numpy()
         expected = dense(x, step, norm, 2)
         np.testing.assert_allclose(found, expected, rtol=1e-6 if single else 1e-12)
+
+
+@shimmed
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("tol", [None, 1e-5, 1e-9])
+def test_pagerank_in_the_numbers_of_tiles(
+    symmetric: bool, tol: float | None, tiled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vertices are renumbered for the whole iteration, those without edges are the last ones."""
+    monkeypatch.setattr(on_cuda, "LARGE", 0)
+    monkeypatch.setattr(tiles_build, "SHORT", 4)
+    S = skewed(1100, 1100, 9_000, np.float64)
+    S = scipy.sparse.csr_array(S + S.T) if symmetric else S
+    S.resize(1300, 1300)
+    A = sg.Matrix.from_scipy(S)
+    A.symmetric = symmetric
+    restart = np.random.default_rng(3).random(1300)
+    steps_ = 30 if tol is None else 200
+    rank = sg.pagerank(A, tol=tol, max_iter=steps_, personalization=restart)
+    made = A.T._derived["shared_tiles"]
+    assert made.renumbered and len(made.batches) > 1 and made.rest.number > 32
+    alone = int((np.diff(S.indptr) + np.bincount(S.indices, minlength=1300) == 0).sum())
+    assert alone >= 200
+    P, x = S != 0, np.full(1300, 1 / 1300)
+    degrees = np.diff(S.indptr)
+    inverse = np.divide(1.0, degrees, where=degrees > 0, out=np.zeros(1300))
+    for _ in range(200 if tol else 30):
+        flow = P.T @ (x * inverse)
+        x = 0.85 * flow + (0.15 + 0.85 * x[degrees == 0].sum()) * restart / restart.sum()
+    assert abs(rank.to_numpy() - x).sum() < (4e-7 if tol is None else 6 * tol)
+
+
+@shimmed
+def test_a_shard_keeps_the_order_of_its_vertices(tiled: None) -> None:
+    """Others gather what it shares, also where it has all rows, and tiles have numbers of their
+    own.
+    """
+    A = sg.Matrix.from_scipy(skewed(700, 700, 12_000, np.float64))
+    made, x = tiles.prepare(A), np.random.default_rng(1).random(700)
+    assert made is not None and made.renumbered
+    semiring = semirings.plus_second.resolve(A.dtype, np.dtype(float))
+    constants, restart = (0.5, 0.0, 0.5, 0.0), 1 / 700
+    iteration = PowerIteration(
+        (A,), (None,), semiring, constants, restart, None, tol=None, max_iter=2, single=True
+    )
+    shard = on_cuda.power_shard(full(x, "cpu"), iteration)
+    pattern, (_, (part, sums)) = A.to_scipy() != 0, next(shard)
+    for _ in range(2):
+        np.testing.assert_allclose(part, x, rtol=1e-6)
+        x = 0.5 * (pattern @ x) + 0.5 * restart
+        _, (part, sums) = shard.send((part.copy(), sums))
+    with pytest.raises(StopIteration) as end:
+        shard.send((None, sums))
+    np.testing.assert_allclose(end.value.value[0].values, x, rtol=1e-6)
 
 
 @shimmed
@@ -240,6 +299,32 @@ def test_large_graphs_get_tiles_unless_steps_are_few(
     again = pagerank(A, tol=None, max_iter=power_stepwise.MANY - 1)
     np.testing.assert_allclose(few.values, again.values, rtol=1e-6)
     assert 0 < abs(many.values - again.values).sum() < 0.1
+
+
+SECTORS = tiles_build.sectors
+
+
+@shimmed
+@pytest.mark.parametrize(("width", "batches"), [(1000, 2), (20_000, 1)])
+def test_later_rows_are_put_into_tiles_where_it_pays(
+    width: int, batches: int, tiled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """300 rows of 400 entries in 1,000 columns, and 600 of 20: in the same columns, or in 20,000
+    others, of which none is worth being streamed.
+    """
+    monkeypatch.setattr(tiles_build, "sectors", SECTORS)
+    rng, before = np.random.default_rng(1), 0 if width == 1000 else 1000
+    long = [rng.choice(1000, 400, replace=False) for _ in range(300)]
+    short = [before + rng.choice(width, 20, replace=False) for _ in range(600)]
+    indptr = np.r_[0, np.cumsum([400] * 300 + [20] * 600)].astype(np.int32)
+    columns = np.concatenate(long + short)
+    S = scipy.sparse.csr_array((np.ones(columns.size), columns, indptr), shape=(900, 21_000))
+    A, x = sg.Matrix.from_scipy(S), rng.integers(0, 100, 21_000).astype(float)
+    made = tiles.prepare(A)
+    assert made is not None and len(made.batches) == batches
+    typed = semirings.plus_times.resolve(A.dtype, np.dtype(float))
+    found = cuda.pull(A, sg.Vector.from_dense(x), typed, None, False)
+    assert (found.to_numpy(fill=0) == S @ x).all()
 
 
 def test_tiles_are_made_where_they_pay(shim: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,13 +66,14 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // The next iterate from y, the last product: x, and u = x * scale, without a norm; otherwise z, which is
 // still to be divided by its norm. Unless it is `tracked` nobody asks for the value before, nor, but
-// for the `last` one, for x itself.
+// for the `last` one, for x itself. Vertices from `active` on have no product, and nobody gathers their
+// values.
 extern "C" __global__ void __launch_bounds__(256)
-    power_step(i64 n, const double* y, double factor, double keep, double teleport, double dangling,
-               i64 restart_mask, const double* restart, i64 scale_mask, const double* scale,
-               int norm, i64 shards, const double* totals, double* x, double* z, int tracked,
-               int last, i64 peers, U* const* u, const void* ids, i64 wide, double* parts,
-               u32* arrived, double* const* sums) {
+    power_step(i64 n, i64 active, const double* y, double factor, double keep, double teleport,
+               double dangling, i64 restart_mask, const double* restart, i64 scale_mask,
+               const double* scale, int norm, i64 shards, const double* totals, double* x,
+               double* z, int tracked, int last, i64 peers, U* const* u, const void* ids, i64 wide,
+               double* parts, u32* arrived, double* const* sums) {
     const double shift = teleport + dangling * total(shards, totals, DANGLING, NORM_NONE);
     double mine[SUMS] = {0, 0, 0};
     const i64 stride = thread_count();
@@ -84,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(256)
         for (int k = 0; k < IN_FLIGHT; k++) {
             const i64 i = base + k * stride;
             before[k] = tracked && i < n ? x[i] : 0;
-            product[k] = i < n ? y[i] : 0;
+            product[k] = i < active ? y[i] : 0;
             by[k] = norm == NORM_NONE && i < n ? scale[i & scale_mask] : 0;
         }
 #pragma unroll
@@ -97,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256)
                 mine[CHANGE] += fabs(value - before[k]);
                 if (by[k] == 0) mine[DANGLING] += value;
                 if (tracked || last) x[i] = value;
-                publish(value * by[k], i, peers, u, ids, wide);
+                if (i < active) publish(value * by[k], i, peers, u, ids, wide);
             } else {
                 mine[SIZE] = join(SIZE, norm, mine[SIZE], size_of(norm, value));
                 z[i] = value;
@@ -123,4 +124,11 @@ extern "C" __global__ void __launch_bounds__(256)
         publish(value * by, i, peers, u, ids, wide);
     }
     share_sums(mine, norm, peers, parts, arrived, sums);
+}
+
+// y[i] = x[numbers[i]]: vertices with new numbers, or with their own again.
+extern "C" __global__ void __launch_bounds__(256)
+    power_take(i64 n, const int* numbers, const double* x, double* y) {
+#pragma unroll 4
+    for (i64 i = thread_id(); i < n; i += thread_count()) y[i] = x[numbers[i]];
 }

@@ -1,11 +1,12 @@
 // Build the tiles of tiles.cuh: for each warp that will sum rows, a warp reads these rows in order; once
-// to count entries, once to write them. Preamble: types O I A R, ISO.
+// to count entries, once to write them. Preamble: types O I A, ISO.
 //
 // Row pieces: of the rows in `order` the first `split`, the longest, are distributed as pieces first[s]
 // to first[s + 1], the others whole. Piece p goes to slot p / warps of warp p % warps, in every other
 // slot in reverse order, so that all warps get about the same. A piece has every (first[s + 1] -
 // first[s])th group of 32 entries of its row. code[k] is the place of column k: tile << 16 | place in the
-// tile; after the tiles follow the `ranges` of far columns, `span` columns each.
+// tile; after the tiles follow the `ranges` of far columns, `span` columns each. Where rows and columns have
+// new numbers, rank[k], far columns are in their order, from number `before` on.
 
 constexpr int WARPS = 32, BATCH = 4, SLICE = 32;
 // as in tiles.cuh
@@ -21,10 +22,17 @@ struct alignas(16) Cursor {
 // How the matrix is cut: what both kernels take behind it.
 struct Cut {
     const u32* code;
-    const R* order;
+    const int* rank; // or null
+    i64 before;
+    const int* order;
     const i64* first;
     i64 split, pieces, blocks, slots, count, ranges, span;
 
+    __device__ __forceinline__ i64 number(i64 k) const { return rank ? rank[k] : k; }
+    // the place of a column in its range
+    __device__ __forceinline__ u32 in_range(I column, i64 part) const {
+        return (u32)(number(column) - before - (part - count) * span);
+    }
     __device__ __forceinline__ i64 warps() const { return blocks * WARPS; }
     __device__ __forceinline__ i64 parts() const { return count + ranges; }
     // the section of a part's single entries; the packs of a tile come before it
@@ -133,8 +141,8 @@ DEVICE void place_piece(const Cut& cut, const Piece& piece, u32 slot, const I* i
         if (there) {
             const Cursor cursor = cursors[part];
             const u32 k = cursor.placed + below, packed = cut.packed(part, cursor.here);
-            const u32 in_range = (u32)(column - (part - cut.count) * cut.span);
-            const u32 entry = slot << COLUMN_BITS | (part < cut.count ? place << 2 : in_range);
+            const u32 at = part < cut.count ? place << 2 : cut.in_range(column, part);
+            const u32 entry = slot << COLUMN_BITS | at;
             if (k < packed)
                 out.pack(2 * part, cursor.packs, k, packed, slot, place);
             else
@@ -169,7 +177,8 @@ DEVICE void build(const O* indptr, const I* indices, const A* a, const Cut& cut,
             continue;
         }
         const Piece piece = piece_of(cut, indptr, v);
-        if (FILL && lane == 0) *target = (int)(piece.number < 0 ? piece.row : -2 - piece.number);
+        if (FILL && lane == 0)
+            *target = (int)(piece.number < 0 ? cut.number(piece.row) : -2 - piece.number);
         for_entries(piece, indices, cut.code, [&](i64, bool there, I, u32 code) {
             if (there) atomicAdd(&cursors[code >> 16].here, 1u);
         });
@@ -199,18 +208,21 @@ DEVICE void build(const O* indptr, const I* indices, const A* a, const Cut& cut,
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    tiles_count(const O* indptr, const I* indices, const u32* code, const R* order,
-                const i64* first, i64 split, i64 pieces, i64 blocks, i64 slots, i64 count,
-                i64 ranges, i64 span, u32* counts) {
-    const Cut cut = {code, order, first, split, pieces, blocks, slots, count, ranges, span};
+    tiles_count(const O* indptr, const I* indices, const u32* code, const int* rank, i64 before,
+                const int* order, const i64* first, i64 split, i64 pieces, i64 blocks, i64 slots,
+                i64 count, i64 ranges, i64 span, u32* counts) {
+    const Cut cut = {code,   rank,   before, order, first,  split,
+                     pieces, blocks, slots,  count, ranges, span};
     build<false>(indptr, indices, nullptr, cut, counts, nullptr, nullptr, nullptr, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    tiles_fill(const O* indptr, const I* indices, const A* a, const u32* code, const R* order,
-               const i64* first, i64 split, i64 pieces, i64 blocks, i64 slots, i64 count,
-               i64 ranges, i64 span, const u32* ends, u32* entries, A* values, int* targets) {
-    const Cut cut = {code, order, first, split, pieces, blocks, slots, count, ranges, span};
+    tiles_fill(const O* indptr, const I* indices, const A* a, const u32* code, const int* rank,
+               i64 before, const int* order, const i64* first, i64 split, i64 pieces, i64 blocks,
+               i64 slots, i64 count, i64 ranges, i64 span, const u32* ends, u32* entries, A* values,
+               int* targets) {
+    const Cut cut = {code,   rank,   before, order, first,  split,
+                     pieces, blocks, slots,  count, ranges, span};
     build<true>(indptr, indices, a, cut, nullptr, ends, entries, values, targets);
 }
 
@@ -265,12 +277,11 @@ extern "C" __global__ void __launch_bounds__(SPREADERS)
 }
 
 // The entries of the rows that are in no tile: those of SLICE rows side by side, as many steps as
-// the longest has, from first[slice] on. Place k < hubs is that of a streamed column, hubs
-// + k column k; NONE fills up.
+// the longest has, from first[slice] on. place: where a product finds the value of each column; NONE
+// fills up.
 extern "C" __global__ void __launch_bounds__(256)
-    tiles_fill_rest(const O* indptr, const I* indices, const A* a, const u32* code, i64 count,
-                    i64 width, i64 slices, const u32* first, const int* rows, u32* entries,
-                    A* values) {
+    tiles_fill_rest(const O* indptr, const I* indices, const A* a, const u32* place, i64 slices,
+                    const u32* first, const int* rows, u32* entries, A* values) {
     const i64 q = thread_id(), slice = q / SLICE;
     if (slice >= slices) return;
     const int row = rows[q];
@@ -278,13 +289,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const i64 stop = row < 0 ? 0 : (i64)indptr[row + 1];
     for (i64 step = first[slice]; step < first[slice + 1]; step++, e++) {
         const i64 to = step * SLICE + q % SLICE;
-        u32 entry = NONE;
-        if (e < stop) {
-            const u32 column = (u32)indices[e], at = code[column], tile = at >> 16;
-            entry =
-                tile < count ? tile * (u32)width + (at & 0xffff) : (u32)(count * width) + column;
-        }
-        entries[to] = entry;
+        entries[to] = e < stop ? place[indices[e]] : NONE;
         if (!ISO) values[to] = e < stop ? a[e] : (A)0;
     }
 }
