@@ -119,7 +119,7 @@ def graph500(
     """
     _check(trace, scale=scale, edgefactor=edgefactor, roots=roots)
     comm = _communicator(device, shards, communicator)
-    graph, *spent = _made(comm, scale, edgefactor, seed)
+    graph, spent = _made(comm, scale, edgefactor, seed)
     keys = search_keys(graph.degrees, roots, seed)
     graph.degrees.clear()
     bfs_first, searches = _runs(comm, graph, keys, bfs, validate_bfs)
@@ -153,9 +153,9 @@ def _check(trace: bool, **numbers: object) -> None:
 
 def _made(
     comm: Communicator, scale: int, edgefactor: int, seed: int
-) -> tuple[Graph, float, float, float]:
-    """The graph, and the seconds that its edge list took, kernel 1 the first time, and kernel 1;
-    the list is gone then.
+) -> tuple[Graph, tuple[float, float, float]]:
+    """The graph, and the seconds that its edge list took, kernel 1 the first time, and kernel 1.
+    The list is gone then.
     """
     generate_tuples(min(scale, SMALL), min(edgefactor, 16), seed, comm)  # compiles
     tuples, generation = timed(
@@ -165,7 +165,7 @@ def _made(
     graph, first = timed(comm.devices, lambda: construct(tuples), comm)
     del graph  # before the other is made
     graph, construction = timed(comm.devices, lambda: construct(tuples), comm)
-    return graph, generation, first, construction
+    return graph, (generation, first, construction)
 
 
 def _communicator(device: str, shards: int, given: Communicator | None) -> Communicator:
