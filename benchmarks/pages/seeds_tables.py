@@ -1,5 +1,5 @@
-"""The tables of docs/speed.md about the graphs of the papers, from the newest file of seeds_gpu and
-its others of the same commit.
+"""The tables of docs/speed/published.md, about the graphs of the papers: from the newest file of
+seeds_gpu and its others of the same commit.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Write the tables of docs/speed.md, out of the newest files of benchmarks/results/.
+"""Write the tables of docs/speed.md and docs/speed/ out of the newest files of benchmarks/results/.
 
-They stand between the page's comments `<!-- NAME -->` and `<!-- end -->`; tests/docs/test_pages.py
-fails where the page and the files differ.
+They stand between a page's comments `<!-- NAME -->` and `<!-- end -->`; tests/docs/test_pages.py
+fails where the pages and the files differ.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,8 @@ from benchmarks.pages.tables import (
     table,
 )
 
-PAGE = ROOT / "docs" / "speed.md"
+PAGES = (ROOT / "docs" / "speed.md", *sorted((ROOT / "docs" / "speed").glob("*.md")))
+PLACE = re.compile(r"(?<=<!-- )(?!end )(\w+) -->\n.*?(?=\n<!-- end -->)", re.DOTALL)
 
 
 def bfs_cpu() -> str:
@@ -328,10 +330,10 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def filled(page: str) -> str:
-    """The page with every table as the result files have it."""
-    for name, make in TABLES.items():
-        before, mark, rest = page.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition("\n<!-- end -->")
-        assert mark and end, f"the page has no place for {name}"
-        page = before + mark + make() + end + after
-    return page
+    """The page with every table that it has a place for as the result files have it."""
+    return PLACE.sub(lambda place: f"{place[1]} -->\n{TABLES[place[1]]()}", page)
+
+
+def places(page: str) -> list[str]:
+    """The names of the tables that the page has a place for."""
+    return PLACE.findall(page)

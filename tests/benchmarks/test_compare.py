@@ -170,10 +170,10 @@ def test_a_number_that_is_changed_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "speed.md"
-    text = speed_tables.PAGE.read_text(encoding="utf-8")
+    text = speed_tables.PAGES[0].read_text(encoding="utf-8")
     row = text[text.index("<!-- bfs_cpu -->") :].splitlines()[5]
     page.write_text(text.replace(row, row.replace("|", "| 1", 1)), encoding="utf-8")
-    monkeypatch.setattr(speed_tables, "PAGE", page)
+    monkeypatch.setattr(speed_tables, "PAGES", (page,))
     monkeypatch.setattr(figures, "DOCS", tmp_path)
     assert report.documents()[page] == text != page.read_text(encoding="utf-8")
     assert report.run(argparse.Namespace()) == 0

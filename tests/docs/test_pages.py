@@ -158,13 +158,17 @@ def test_our_names_in_the_page_of_names_exist(section: str) -> None:
 
 
 def test_the_numbers_about_speed_are_those_of_the_result_files() -> None:
-    page = (DOCS / "speed.md").read_text()
-    assert page == speed_tables.filled(page), "python -m benchmarks report writes the page"
-    outside = re.sub(r"<!-- \w+ -->.*?<!-- end -->", "", page, flags=re.DOTALL)
-    assert page.count("<!-- end -->") == len(speed_tables.TABLES)
-    outside = re.sub(r"`(kronecker|uniform_random)\([\d <,]*\)`", "", outside)  # graphs' parameters
-    # what is not in a table has no measured number: only those of weights, iterations and sources
-    assert set(re.findall(r"\b\d[\d.,]*\b", outside)) <= {"1", "20", "64"}
+    pages = {path: path.read_text() for path in [DOCS / "speed.md", *DOCS.glob("speed/*.md")]}
+    places = [name for page in pages.values() for name in speed_tables.places(page)]
+    assert sorted(places) == sorted(speed_tables.TABLES) and pages.keys() == {*speed_tables.PAGES}
+    for path, page in pages.items():
+        assert page == speed_tables.filled(page), f"python -m benchmarks report writes {path.name}"
+        outside = re.sub(r"<!-- \w+ -->.*?<!-- end -->", "", page, flags=re.DOTALL)
+        assert outside.count("<!--") == 0
+        # graphs' parameters, and targets of links
+        outside = re.sub(r"`(kronecker|uniform_random)\([\d <,]*\)`|\]\(.*?\)", "", outside)
+        # what is not in a table has no measured number: only those of weights, iterations, sources
+        assert set(re.findall(r"\b\d[\d.,]*\b", outside)) <= {"1", "20", "64"}, path.name
 
 
 def test_the_figure_about_speed_shows_the_numbers_of_the_result_files() -> None:
