@@ -22,7 +22,8 @@ Kumar, Mattson, McMillan, Moreira, Pelletier, Welch, 2023).
 """
 
 from spgraph.operations.assignment import assign
-from spgraph.operations.elements import apply, ewise_add, ewise_mult, ewise_union, select
+from spgraph.operations.elements import apply, select
+from spgraph.operations.ewise import ewise_add, ewise_mult, ewise_union
 from spgraph.operations.extraction import extract
 from spgraph.operations.products import mxm, mxv, vxm
 from spgraph.operations.reductions import reduce, reduce_columnwise, reduce_mxm, reduce_rowwise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spgraph.containers import Matrix
-from spgraph.operations.elements import ewise_union
+from spgraph.operations.ewise import ewise_union
 from spgraph.operations.products import mxm
 from spgraph.operations.reductions import reduce_mxm
 from spgraph.operations.structure import orient
