@@ -34,7 +34,7 @@ TASKS = {
     "pagerank": "PageRank, {} iterations",
     "betweenness": "betweenness, {} sources",
 }
-# what benchmarks/cpu/algorithms.py and algorithms_gpu.py measure
+# what benchmarks/cpu/algorithms.py and benchmarks/gpu/algorithms.py measure
 CPU = {"pagerank": 20, "betweenness": 4}
 GPU = {"pagerank": 1, "betweenness": 1}
 
