@@ -12,7 +12,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph.containers import Matrix, Vector
-from spgraph.containers.annotations import BinaryLike, Device, DType, Scalar
+from spgraph.containers.annotations import BinaryLike, Device, DType, FromCoo, Scalar
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -81,25 +81,22 @@ def build_matrix(
     rows: Array,
     columns: Array,
     values: Scalar | Sequence[Scalar] | Array,
+    given: FromCoo,
     *,
-    nrows: int | None,
-    ncols: int | None,
-    dtype: DType | None,
-    dup_op: BinaryLike | None,
-    symmetric: bool | None,
     device: str | None,
     compact: bool | None,
 ) -> Matrix | tuple[Matrix, Array]:
-    """See `Matrix.from_coo`."""
+    """See `Matrix.from_coo`; `given` holds its other arguments, all of them."""
+    symmetric = given["symmetric"]
     flags_or_none("from_coo", symmetric=symmetric, compact=compact)
-    combine = _operator(dup_op)
-    at = _positions(rows, columns, nrows, ncols, symmetric, device)
+    combine = _operator(given["dup_op"])
+    at = _positions(rows, columns, given, device)
     if compact:
         at = at.compacted()
     at.check_size()
     iso = np.ndim(cast(Array, values)) == 0 and combine is None
     sort = sort_of(at.rows, at.nrows, at.ncols, MANY)
-    stored = _values(values, at.rows, dtype, copy=sort is None)
+    stored = _values(values, at.rows, given["dtype"], copy=sort is None)
     entries = at.rows.nbytes + at.columns.nbytes + (0 if iso else stored.nbytes)
     checks.row_pointers("from_coo", at.nrows, at.rows.size, entries, compact, square=at.square)
     if sort is not None:
@@ -143,14 +140,7 @@ class Positions(NamedTuple):
             )
 
 
-def _positions(
-    rows: Array,
-    columns: Array,
-    nrows: int | None,
-    ncols: int | None,
-    symmetric: bool | None,
-    device: str | None,
-) -> Positions:
+def _positions(rows: Array, columns: Array, given: FromCoo, device: str | None) -> Positions:
     """The positions that the user gave, checked, on `device` or, for None, on that of rows."""
     rows, largest_row = _ids("rows", rows, device)
     there = device_of(rows) if device is None else device
@@ -159,8 +149,9 @@ def _positions(
         raise DimensionMismatch(
             f"columns: expected {rows.size} indices, one for each of rows, got {columns.size}"
         )
+    nrows, ncols = given["nrows"], given["ncols"]
     square = nrows is None or ncols is None or nrows == ncols
-    shape = _shape(largest_row, largest_column, nrows, ncols, symmetric)
+    shape = _shape(largest_row, largest_column, nrows, ncols, given["symmetric"])
     return Positions(rows, columns, *shape, square)
 
 

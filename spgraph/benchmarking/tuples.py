@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from spgraph.build import build_matrix
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, is_cuda, on_device
 from spgraph.distributed import Communicator, DistributedVector
@@ -165,18 +164,9 @@ def _off_diagonal(keys: Array, weights: Array) -> tuple[Array, Array]:
 
 def _on_cpu(tuples: Tuples, n: int) -> Matrix:
     keys, weights = _off_diagonal(tuples.keys[0], tuples.weights[0])
-    made = build_matrix(
-        *(keys >> 32, keys & LOW, weights),
-        nrows=n,
-        ncols=n,
-        dtype=None,
-        dup_op=binary.min,
-        symmetric=True,
-        device=None,
-        compact=None,
+    return Matrix.from_coo(
+        *(keys >> 32, keys & LOW, weights), nrows=n, ncols=n, dup_op=binary.min, symmetric=True
     )
-    assert isinstance(made, Matrix)
-    return made
 
 
 # --- in shards, and on a GPU ----------------------------------------------------------------------

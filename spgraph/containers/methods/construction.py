@@ -264,7 +264,7 @@ class MatrixConstruction(MatrixParts):
             return device.matrix_from_coo(rows, columns, values, compact=compact, **given)
         from spgraph.build import build_matrix
 
-        return build_matrix(rows, columns, values, device=device, compact=compact, **given)
+        return build_matrix(rows, columns, values, given, device=device, compact=compact)
 
     @classmethod
     def _from_columns(cls: Any, columns: Vector, *, ncols: int) -> Matrix:
