@@ -10,6 +10,7 @@ from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import (
     BinaryLike,
+    Device,
     IntoMatrix,
     IntoVector,
     Scalar,
@@ -67,14 +68,14 @@ def ewise_add(
     >>> sg.ewise_add(u, v).to_numpy().tolist()
     [1, 12, 20]
     """
-    u, v = _operands("ewise_add", u, v)
-    checks.output("ewise_add", u.shape, u.device, mask, accum, replace, out)
+    u, v, device = _operands("ewise_add", u, v)
+    checks.output("ewise_add", u.shape, device, mask, accum, replace, out)
     typed = _resolved("ewise_add", op, u.shape, u.dtype, v.dtype)
     function = checks.accumulator("ewise_add", accum, out, typed.result)
     for one, other in ((u, v), (v, u)):
         if one.dtype is not typed.result and typed.result.kind != "b":  # there truths are meant
             check_stored("ewise_add", one, typed.result, ~other.S)
-    return finish("ewise_add", _combined(u, v, typed, True), mask, function, replace, out)
+    return finish("ewise_add", _combined(device, u, v, typed, True), mask, function, replace, out)
 
 
 @overload
@@ -131,15 +132,15 @@ def ewise_union(
     >>> sg.ewise_union(u, v, binary.minus).to_numpy().tolist()
     [1, -8, -20]
     """
-    u, v = _operands("ewise_union", u, v)
-    checks.output("ewise_union", u.shape, u.device, mask, accum, replace, out)
+    u, v, device = _operands("ewise_union", u, v)
+    checks.output("ewise_union", u.shape, device, mask, accum, replace, out)
     first = scalars.operand("ewise_union", "left", left, u.dtype)
     second = scalars.operand("ewise_union", "right", right, v.dtype)
     x = np.promote_types(u.dtype, first.dtype)
     y = np.promote_types(v.dtype, second.dtype)
     typed = _resolved("ewise_union", op, u.shape, x, y)
     function = checks.accumulator("ewise_union", accum, out, typed.result)
-    t = _combined(u, v, typed, True, first, second)
+    t = _combined(device, u, v, typed, True, first, second)
     return finish("ewise_union", t, mask, function, replace, out)
 
 
@@ -187,25 +188,25 @@ def ewise_mult(
     >>> sg.ewise_mult(u, v).to_coo()
     (array([1], dtype=int32), array([20]))
     """
-    u, v = _operands("ewise_mult", u, v)
-    checks.output("ewise_mult", u.shape, u.device, mask, accum, replace, out)
+    u, v, device = _operands("ewise_mult", u, v)
+    checks.output("ewise_mult", u.shape, device, mask, accum, replace, out)
     typed = _resolved("ewise_mult", op, u.shape, u.dtype, v.dtype)
     function = checks.accumulator("ewise_mult", accum, out, typed.result)
-    return finish("ewise_mult", _combined(u, v, typed, False), mask, function, replace, out)
+    return finish("ewise_mult", _combined(device, u, v, typed, False), mask, function, replace, out)
 
 
 def _operands(
     name: str, u: Vector | MatrixLike, v: Vector | MatrixLike
-) -> tuple[Vector | Matrix, Vector | Matrix]:
-    """u and v as two Vectors or two Matrices of one shape, on one device."""
+) -> tuple[Vector | Matrix, Vector | Matrix, Device]:
+    """(u, v, their device): two Vectors or two Matrices of one shape."""
     u, v = checks.operand(name, "u", u), checks.operand(name, "v", v)
     if isinstance(u, Vector) != isinstance(v, Vector):
         raise DimensionMismatch(
             f"{name}: v: expected a {type(u).__name__} as u is, got a {type(v).__name__}"
         )
-    checks.same_device(name, u=u, v=v)
+    device = checks.same_device(name, u=u, v=v)
     checks.same_shape(name, "v", v, "u", u.shape)
-    return u, v
+    return u, v, device
 
 
 def _resolved(
@@ -216,10 +217,15 @@ def _resolved(
 
 
 def _combined(
-    u: Vector | Matrix, v: Vector | Matrix, typed: Function, union: bool, *fills: Any
+    device: Device,
+    u: Vector | Matrix,
+    v: Vector | Matrix,
+    typed: Function,
+    union: bool,
+    *fills: np.generic,
 ) -> Any:
     """What the backend makes of both: their union, in which `fills` stand for entries that u or v
     lacks, or their intersection.
     """
-    on = backend(u.device)
+    on = backend(device)
     return (on.ewise if isinstance(u, Vector) else on.ewise_matrix)(u, v, typed, union, *fills)
