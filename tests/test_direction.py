@@ -85,3 +85,46 @@ def test_a_narrow_mask_pulls() -> None:
     size, edges = 1 << 16, 1 << 20
     assert direction.choose(size // 8, size, edges, size, size, False) == "push"
     assert direction.choose(size // 8, size, edges, size, 10, False) == "pull"
+
+
+# --- other choices between methods ----------------------------------------------------------------
+
+
+def test_dot_products_where_a_mask_leaves_few() -> None:
+    assert direction.dots_pay(100, 100, 0) and not direction.dots_pay(1000, 100, 0)
+    # the transpose that one of both forms needs first counts for the other
+    assert not direction.dots_pay(100, 100, 50) and direction.dots_pay(1000, 100, -200)
+    assert direction.dots_pay(0, 0, 0)
+
+
+def test_the_order_by_degree_is_for_skewed_graphs() -> None:
+    n = 1000
+    assert not direction.degree_order_pays(squares=n * 8**2, entries=n * 8, rows=n)
+    star = (n - 1) ** 2 + (n - 1)
+    assert direction.degree_order_pays(squares=star, entries=2 * (n - 1), rows=n)
+
+
+def test_near_vertices_are_those_of_skewed_graphs() -> None:
+    # 4 * 2**4 vertices in the fifth level, if each has twice as many as the one before
+    assert direction.all_are_near(vertices=64, edges=128, most=4, levels=5)
+    assert not direction.all_are_near(vertices=65, edges=130, most=4, levels=5)
+    assert not direction.all_are_near(vertices=264_346, edges=730_100, most=8, levels=8)
+    assert direction.all_are_near(vertices=1 << 24, edges=1 << 29, most=10_000, levels=8)
+
+
+def test_one_gpu_is_for_many_small_levels() -> None:
+    roads, kron = (264_346, 730_100), (1 << 24, 1 << 29)
+    # as on a grid: 2 * sqrt(n) levels, of which a Kronecker graph has fewer
+    assert direction.expected_levels(1_000_000, 4_000_000) == pytest.approx(2000.0)
+    assert direction.expected_levels(*kron) < 100 < direction.expected_levels(*roads)
+    for peers in (False, True):
+        assert direction.one_device_pays(*roads, 2, peers)
+        assert not direction.one_device_pays(*kron, 4, peers)
+    # between them a round costs less than the edges, if no host drives it
+    middle = 1 << 21, 1 << 26
+    assert direction.one_device_pays(*middle, 4, False)
+    assert not direction.one_device_pays(*middle, 4, True)
+
+
+def test_a_sample_of_the_edges_is_for_many_edges_a_vertex() -> None:
+    assert direction.a_sample_pays(1000, 16_000) and not direction.a_sample_pays(1000, 3_000)
