@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from spgraph.containers.storage.arrays import index_dtype
 from spgraph.errors import FormatError
 from spgraph.semirings import binary
 
+# offsets of rows, columns, values if there are any
+Rows: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 # entries of a file from which compiling the kernel that sorts them on all cores pays
 MANY = 1 << 20
 
@@ -128,35 +130,52 @@ def assemble(
     column) pairs.
     """
     sort = sort_of(rows, nrows, ncols, MANY)
-    if sort is not None:
-        indptr, indices, stored, repeats = sort(rows, columns, values, nrows, ncols)
+    if sort is None:
+        found = _without_repeats(*_by_scipy(rows, columns, values, nrows, ncols), duplicates)
     else:
-        data = np.ones(rows.size, bool) if values is None else values
-        coo = scipy_sparse().coo_array((data, (rows, columns)), shape=(nrows, ncols))
-        coo.has_canonical_format = True  # or tocsr would sum duplicates
-        S = coo.tocsr()
-        S.has_sorted_indices = False
-        S.sort_indices()
-        indptr, indices, stored, repeats = S.indptr, S.indices, S.data, 1  # perhaps
-    if sort is not None and (values is None or duplicates == "min"):
-        found = indptr, indices, stored, repeats
-        indptr, indices, stored = combined_rows(found, binary.min, "cpu")
-    elif repeats:
-        fresh = np.ones(indices.size, bool)
-        np.not_equal(indices[1:], indices[:-1], out=fresh[1:])
-        fresh[indptr[:-1][indptr[:-1] < indices.size]] = True  # equal ids in different rows
-        if not fresh.all():
-            starts = np.flatnonzero(fresh)
-            before = np.zeros(indices.size + 1, indptr.dtype)
-            np.cumsum(fresh, out=before[1:])
-            indptr, indices = before[indptr], indices[starts]
-            stored = stored if stored is None else combined(stored, starts, duplicates)
+        indptr, indices, stored, repeats = sort(rows, columns, values, nrows, ncols)
+        if values is None or duplicates == "min":
+            found = combined_rows((indptr, indices, stored, repeats), binary.min, "cpu")
+        elif repeats:
+            found = _without_repeats(indptr, indices, stored, duplicates)
+        else:
+            found = indptr, indices, stored
+    indptr, indices, stored = found
     indices = indices.astype(index_dtype(max(nrows, ncols)), copy=False)
     if values is None or stored is None:
         stored = np.ones(1, bool)
     return Matrix._of(
         nrows, ncols, indptr, indices, stored, iso=values is None, symmetric=symmetric
     )
+
+
+def _by_scipy(
+    rows: np.ndarray, columns: np.ndarray, values: np.ndarray | None, nrows: int, ncols: int
+) -> Rows:
+    """The entries in compressed rows whose columns ascend, repeated positions side by side."""
+    data = np.ones(rows.size, bool) if values is None else values
+    coo = scipy_sparse().coo_array((data, (rows, columns)), shape=(nrows, ncols))
+    coo.has_canonical_format = True  # or tocsr would sum duplicates
+    S = coo.tocsr()
+    S.has_sorted_indices = False
+    S.sort_indices()
+    return S.indptr, S.indices, S.data
+
+
+def _without_repeats(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray | None, duplicates: str
+) -> Rows:
+    """Compressed rows in which the values of repeated positions, side by side, are combined."""
+    fresh = np.ones(indices.size, bool)
+    np.not_equal(indices[1:], indices[:-1], out=fresh[1:])
+    fresh[indptr[:-1][indptr[:-1] < indices.size]] = True  # equal ids in different rows
+    if fresh.all():
+        return indptr, indices, values
+    starts = np.flatnonzero(fresh)
+    before = np.zeros(indices.size + 1, indptr.dtype)
+    np.cumsum(fresh, out=before[1:])
+    stored = None if values is None else combined(values, starts, duplicates)
+    return before[indptr], indices[starts], stored
 
 
 def combined(values: np.ndarray, starts: np.ndarray, duplicates: str) -> np.ndarray:
