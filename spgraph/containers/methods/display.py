@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from spgraph.containers.methods.parts import MatrixParts, Parts, VectorParts
 from spgraph.containers.storage.arrays import array_module, on_its_device, unpack_bits
@@ -25,35 +26,44 @@ def cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def text(title: str, facts: list[str], head: list[tuple[Any, ...]], total: int) -> str:
-    rows = [[cell(x) for x in row] for row in head]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
-    lines = [f"{title}, {', '.join(facts)}"]
-    lines += [
-        "  " + "  ".join(x.rjust(w) for x, w in zip(row, widths, strict=True)) for row in rows
-    ]
-    if total > len(rows):
-        lines.append(f"  ... {total - len(rows)} more")
-    return "\n".join(lines)
+class Shown(NamedTuple):
+    """What a representation shows: a line of a title and facts, then the first of `total` rows."""
 
+    title: str
+    facts: Sequence[str]
+    rows: Sequence[tuple[Any, ...]] = ()
+    total: int = 0
 
-def html(title: str, facts: list[str], head: list[tuple[Any, ...]], total: int) -> str:
-    rows = "".join(
-        "<tr>"
-        + "".join(f"<td style='text-align:right'>{escape(cell(x))}</td>" for x in row)
-        + "</tr>"
-        for row in head
-    )
-    more = (
-        f"<tr><td colspan='3'>&hellip; {total - len(head)} more</td></tr>"
-        if total > len(head)
-        else ""
-    )
-    return (
-        f"<div><strong>{escape(title)}</strong> "
-        f"<span style='color:#666'>{escape(' · '.join(facts))}</span>"
-        f"<table>{rows}{more}</table></div>"
-    )
+    def text(self) -> str:
+        """The lines of `repr`."""
+        rows = [[cell(x) for x in row] for row in self.rows]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
+        lines = [f"{self.title}, {', '.join(self.facts)}"]
+        lines += [
+            "  " + "  ".join(x.rjust(w) for x, w in zip(row, widths, strict=True)) for row in rows
+        ]
+        if self.total > len(rows):
+            lines.append(f"  ... {self.total - len(rows)} more")
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """The table of a notebook."""
+        rows = "".join(
+            "<tr>"
+            + "".join(f"<td style='text-align:right'>{escape(cell(x))}</td>" for x in row)
+            + "</tr>"
+            for row in self.rows
+        )
+        more = (
+            f"<tr><td colspan='3'>&hellip; {self.total - len(self.rows)} more</td></tr>"
+            if self.total > len(self.rows)
+            else ""
+        )
+        return (
+            f"<div><strong>{escape(self.title)}</strong> "
+            f"<span style='color:#666'>{escape(' · '.join(self.facts))}</span>"
+            f"<table>{rows}{more}</table></div>"
+        )
 
 
 class Display(Parts):
@@ -62,10 +72,10 @@ class Display(Parts):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return text(*self._describe())
+        return self._describe().text()
 
     def _repr_html_(self) -> str:
-        return html(*self._describe())
+        return self._describe().html()
 
 
 class VectorDisplay(VectorParts, Display):
@@ -74,10 +84,10 @@ class VectorDisplay(VectorParts, Display):
     __slots__ = ()
 
     @on_its_device
-    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+    def _describe(self) -> Shown:
         facts = [str(self.dtype), self.storage, self.device, size_of(self.nbytes)]
-        head = self._head(ROWS)
-        return f"Vector {self.size}, {self.nvals} entries", facts, head, self.nvals
+        title = f"Vector {self.size}, {self.nvals} entries"
+        return Shown(title, facts, self._head(ROWS), self.nvals)
 
     def _head(self, count: int) -> list[tuple[Any, ...]]:
         """The first entries, found without unpacking more of a bitmap than they need."""
@@ -105,7 +115,7 @@ class MatrixDisplay(MatrixParts, Display):
     __slots__ = ()
 
     @on_its_device
-    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+    def _describe(self) -> Shown:
         facts = [str(self.dtype) + (" iso" if self.iso else ""), "CSR"]
         facts += ["symmetric"] if self.symmetric else []
         facts += [self.device, size_of(self.nbytes)]
@@ -114,4 +124,5 @@ class MatrixDisplay(MatrixParts, Display):
         rows = xp.searchsorted(self._indptr[1:], xp.arange(count), side="right").tolist()
         values = (self._values[:1].repeat(count) if self.iso else self._values[:count]).tolist()
         head = list(zip(rows, self._indices[:count].tolist(), values, strict=True))
-        return f"Matrix {self.nrows}x{self.ncols}, {self.nvals} entries", facts, head, self.nvals
+        title = f"Matrix {self.nrows}x{self.ncols}, {self.nvals} entries"
+        return Shown(title, facts, head, self.nvals)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from spgraph.containers.annotations import DType
     from spgraph.containers.matrix import Matrix
+    from spgraph.containers.methods.display import Shown
     from spgraph.containers.vector import Vector
 
 
@@ -37,7 +38,7 @@ class Parts:
         @property
         def shape(self) -> Any: ...
         def _with_values(self, function: Callable[..., Array]) -> Any: ...
-        def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]: ...
+        def _describe(self) -> Shown: ...
 
 
 class VectorParts(Parts):

@@ -139,10 +139,11 @@ class HostMatrix(Matrix):
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("a Matrix in pinned memory does not pickle; .to('cpu') gives one that does")
 
-    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
-        title, facts, head, total = self._host._describe()
+    def _describe(self) -> display.Shown:
+        shown = self._host._describe()
+        kinds = shown.facts[:-2]  # the last two are device and size
         place = f"{self._device} from host memory"
-        return title, [*facts[:-2], place, display.size_of(self.nbytes)], head, total
+        return shown._replace(facts=[*kinds, place, display.size_of(self.nbytes)])
 
 
 def in_host_memory(A: Matrix, device: Device, storage: str) -> HostMatrix:

@@ -311,12 +311,12 @@ class DistributedMatrix(Matrix):
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("a distributed Matrix does not pickle; .gather() makes one that does")
 
-    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+    def _describe(self) -> display.Shown:
         # no communication here: perhaps only one process prints
         facts = [str(self.dtype) + (" iso" if self.iso else ""), str(self.device)]
         facts += ["symmetric"] if self.symmetric else []
         facts += [f"{display.size_of(self.nbytes)} here"]
-        return f"Matrix {self.nrows}x{self.ncols}", facts, [], 0
+        return display.Shown(f"Matrix {self.nrows}x{self.ncols}", facts)
 
 
 class GraphPartition:

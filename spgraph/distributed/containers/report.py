@@ -34,8 +34,8 @@ class Report:
         """The edges of the largest shard, over the mean."""
         return _imbalance(self.edges)
 
-    def _shown(self) -> tuple[str, list[str], list[tuple[object, ...]], int]:
-        """The arguments of `display`: title, facts, headings, a row of each shard, count."""
+    def _describe(self) -> display.Shown:
+        """Headings, and a row of each shard."""
         shards = len(self.vertices)
         shown = min(shards, display.ROWS)
         facts = [
@@ -53,13 +53,13 @@ class Report:
             size = display.size_of(int(self.nbytes[p]))
             border = self.border[p].tolist()
             rows.append((p, *numbers, size, sum(border), *(border if pairs else ())))
-        return f"Partition in {shards} shards", facts, rows, shards + 1
+        return display.Shown(f"Partition in {shards} shards", facts, rows, shards + 1)
 
     def __repr__(self) -> str:
-        return display.text(*self._shown())
+        return self._describe().text()
 
     def _repr_html_(self) -> str:
-        return display.html(*self._shown())
+        return self._describe().html()
 
 
 def border(indices: Array, partition: Partition, p: int) -> np.ndarray:

@@ -233,10 +233,10 @@ class DistributedVector(Vector):
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("a distributed Vector does not pickle; .gather() makes one that does")
 
-    def _describe(self) -> tuple[str, list[str], list[tuple[Any, ...]], int]:
+    def _describe(self) -> display.Shown:
         # no communication here: perhaps only one process prints
         facts = [str(self.dtype), str(self.device), f"{display.size_of(self.nbytes)} here"]
-        return f"Vector {self.size}", facts, [], 0
+        return display.Shown(f"Vector {self.size}", facts)
 
 
 def shards_match(
