@@ -282,8 +282,8 @@ def combined_rows(
         rows = np.searchsorted(indptr, again, side="right") - 1
         k = int(np.argmax(indptr[rows + 1] > again + 1))
         raise _repeated("rows, columns", f"({rows[k]}, {indices[again[k]]})")
-    kind = values.dtype
-    function, checked = _folding(kind, dup_op)
+    dtype = values.dtype
+    function, checked = _folding(dtype, dup_op)
     values = values.astype(function.result, copy=False) if checked else values
     reals = as_reals(values, dup_op.name if dup_op.built_in else "", repeats)
     if reals is not None:
@@ -293,7 +293,7 @@ def combined_rows(
     if reals is not None:
         check_wrapped("from_coo: dup_op", values, reals)
     if checked:
-        values = fitted("from_coo: dup_op", Vector._of(values.size, values), kind)._values
+        values = fitted("from_coo: dup_op", Vector._of(values.size, values), dtype)._values
     return indptr, indices, values
 
 
@@ -366,26 +366,26 @@ def _group(
 
 def _combined(values: Array, starts: Array, dup_op: BinaryOp) -> Array:
     """One value per group, in the type of `values`; OverflowError for one that it cannot take."""
-    kind, fold = values.dtype, backend(device_of(values)).reduce_segments
-    function, checked = _folding(kind, dup_op)
+    dtype, fold = values.dtype, backend(device_of(values)).reduce_segments
+    function, checked = _folding(dtype, dup_op)
     if not checked:
-        made = fold(values, starts, function, kind)
+        made = fold(values, starts, function, dtype)
         reals = as_reals(values, dup_op.name if dup_op.built_in else "", values.size)
         if reals is not None:
             function = _folding(reals.dtype, dup_op)[0]
             check_wrapped("from_coo: dup_op", made, fold(reals, starts, function, reals.dtype))
         return made
     z = fold(values.astype(function.result), starts, function, function.result)
-    return fitted("from_coo: dup_op", Vector._of(z.size, z), kind)._values
+    return fitted("from_coo: dup_op", Vector._of(z.size, z), dtype)._values
 
 
 @functools.lru_cache(maxsize=1024)
-def _folding(kind: np.dtype, dup_op: BinaryOp) -> tuple[Function, bool]:
-    """(dup_op of values of `kind`, whether it is of a wider type, and what it gives is to be
-    checked: integers of a user's operator have 64 bits); DomainMismatch if `kind` cannot take it.
+def _folding(dtype: np.dtype, dup_op: BinaryOp) -> tuple[Function, bool]:
+    """(dup_op of values of `dtype`, whether it is of a wider type, and what it gives is to be
+    checked: integers of a user's operator have 64 bits); DomainMismatch if `dtype` cannot take it.
     """
-    function = checks.typed("from_coo", dup_op, kind, kind)
-    checks.storable("from_coo: dup_op", function.result, kind)
-    if storing(function.result, kind) != "in range":
+    function = checks.typed("from_coo", dup_op, dtype, dtype)
+    checks.storable("from_coo: dup_op", function.result, dtype)
+    if storing(function.result, dtype) != "in range":
         return function, False
     return checks.typed("from_coo", dup_op, function.result, function.result), True

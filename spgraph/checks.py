@@ -87,7 +87,7 @@ def vectors_in(given: Any) -> str:
     return f"; {' and '.join(found)} of it {'is' if len(found) == 1 else 'are'}" if found else ""
 
 
-def same_device(name: str, **containers: Any) -> str:
+def same_device(name: str, **containers: Any) -> Device:
     """The common device of all containers but None; BackendMismatch if they differ."""
     first = ""
     device: Any = ""
@@ -135,7 +135,7 @@ def inner_size(name: str, A: Matrix, B: Matrix) -> None:
 def output(
     name: str,
     shape: tuple[int, ...],
-    device: str,
+    device: Device,
     mask: object,
     accum: object,
     replace: bool,
@@ -147,7 +147,7 @@ def output(
     if out is None and mask is None and accum is None and replace is False:  # most calls
         return
     flags(name, replace=replace)
-    kind: type[Vector | Matrix] = Vector if len(shape) == 1 else Matrix
+    container: type[Vector | Matrix] = Vector if len(shape) == 1 else Matrix
     if out is None and accum is not None:
         raise ValueError(
             f"{name}: accum was given without out: there is nothing to accumulate into"
@@ -155,9 +155,9 @@ def output(
     if out is None and replace:
         raise ValueError(f"{name}: replace was given without out: there is nothing to replace")
     if out is not None:
-        if not isinstance(out, kind):
+        if not isinstance(out, container):
             raise DomainMismatch(
-                f"{name}: out: expected a {kind.__name__}, got {type(out).__name__}"
+                f"{name}: out: expected a {container.__name__}, got {type(out).__name__}"
             )
         same_shape(name, "out", out, "the result", shape)
         same_device(name, **{"the result": On(device), "out": out})
@@ -173,9 +173,9 @@ def output(
                 f"{name}: mask: expected a Mask (v.S, v.V, ~v.S, ~v.V), got {type(mask).__name__}; "
                 "sg.Vector(x).V and sg.Matrix(x).V make one of an array of truths"
             )
-        if not isinstance(mask.parent, kind):
+        if not isinstance(mask.parent, container):
             raise DimensionMismatch(
-                f"{name}: mask: expected the mask of a {kind.__name__}, got {mask!r}"
+                f"{name}: mask: expected the mask of a {container.__name__}, got {mask!r}"
             )
         same_shape(name, "mask", mask.parent, "the result", shape)
         same_device(name, **{"the result": On(device), "mask": mask.parent})
@@ -255,17 +255,17 @@ def accumulator(
     """
     if out is None:
         return None
-    kind = out.dtype
-    if dtype is not kind:
-        storable(name, dtype, kind)
+    target = out.dtype
+    if dtype is not target:
+        storable(name, dtype, target)
     if accum is None:
         return None
     op = binary(name, "accum", accum)
     if op.positional:
         raise DomainMismatch(f"{name}: accum: expected an operator of two values, got {op!r}")
-    function: Function = typed(name, op, kind, dtype)
-    if function.result is not kind:
-        storable(name, function.result, kind)
+    function: Function = typed(name, op, target, dtype)
+    if function.result is not target:
+        storable(name, function.result, target)
     return function
 
 

@@ -52,8 +52,8 @@ def operand(name: str, argument: str, value: object, beside: np.dtype) -> np.gen
     """
     if not is_weak(value):
         return _strong(name, argument, value)
-    kind = weak_type(value, beside)
-    return _made(name, argument, value, kind, "np.{0}({1}) keeps its own type")
+    dtype = weak_type(value, beside)
+    return _made(name, argument, value, dtype, "np.{0}({1}) keeps its own type")
 
 
 def stored(
@@ -98,13 +98,13 @@ def _strong(name: str, argument: str, value: object) -> np.generic:
     return move(array, "cpu").astype(value_dtype(array.dtype))[()]
 
 
-def _made(name: str, argument: str, value: object, kind: np.dtype, remedy: str) -> np.generic:
-    """The number as type `kind`, or OverflowError with `remedy`, formatted with the name of a type
+def _made(name: str, argument: str, value: object, dtype: np.dtype, remedy: str) -> np.generic:
+    """The number as type `dtype`, or OverflowError with `remedy`, formatted with the name of a type
     that can represent it and the number.
     """
     try:
-        if kind.kind != "b" or value in (0, 1):
-            return kind.type(value)
+        if dtype.kind != "b" or value in (0, 1):
+            return dtype.type(value)
     except OverflowError:
         pass
     shown, wide = f"{value}", "float64"
@@ -112,7 +112,7 @@ def _made(name: str, argument: str, value: object, kind: np.dtype, remedy: str) 
         wide = "int64" if -(2**63) <= value < 2**63 else "uint64" if 0 < value < 2**64 else ""
         shown = f"{value}" if wide else f"an int of {value.bit_length()} bits"
     raise OverflowError(
-        f"{name}: {argument}: expected a number that {kind} holds, got {shown}; "
+        f"{name}: {argument}: expected a number that {dtype} holds, got {shown}; "
         + (remedy.format(wide, shown) if wide else "give a float")
     )
 

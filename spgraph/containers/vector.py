@@ -259,15 +259,15 @@ class Vector(
         """`to_sparse` of a bitmap or a full one."""
         self._fetch_nvals()  # the arrays of an operation that may have failed
         xp = array_module(self._values)
-        kind = index_dtype(self.size)
+        dtype = index_dtype(self.size)
         # a full vector's values are copied: operations write those of `out` in place
         if self._bits is None:
-            indices = xp.arange(self.size, dtype=kind)
+            indices = xp.arange(self.size, dtype=dtype)
             return Vector._of(self.size, self._values.copy(), indices=indices)
         # only the words that hold an entry are unpacked
         nonzero = xp.flatnonzero(self._bits)
         local = xp.flatnonzero(unpack_bits(self._bits[nonzero], 32 * nonzero.size))
-        indices = (nonzero[local >> 5] * 32 + (local & 31)).astype(kind, copy=False)
+        indices = (nonzero[local >> 5] * 32 + (local & 31)).astype(dtype, copy=False)
         return Vector._of(self.size, self._values[indices], indices=indices)
 
     def to_bitmap(self) -> Vector:

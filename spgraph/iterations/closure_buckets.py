@@ -62,9 +62,9 @@ def next_limit(best: Scalar, delta: float | int, sign: int, dtype: np.dtype) -> 
     ones may compare as zero.
     """
     if dtype.kind == "f":
-        kind = np.finfo(dtype)
+        limits = np.finfo(dtype)
         with np.errstate(over="ignore"):
-            limit = dtype.type(best + sign * dtype.type(min(max(delta, kind.tiny), kind.max)))
+            limit = dtype.type(best + sign * dtype.type(min(max(delta, limits.tiny), limits.max)))
         return np.nextafter(best, dtype.type(sign * np.inf)) if limit == best else limit
     ends = np.iinfo(dtype)
     return dtype.type(min(max(int(best) + sign * max(int(delta), 1), ends.min), ends.max))

@@ -83,7 +83,7 @@ def least_fixed_point(
     """`closure`, for the function `name`, which messages begin with."""
     A, plan = checked(name, A, start, semiring, delta)
     if start.nvals == 0:
-        return Vector.empty(A.nrows, plan.kind, device=A.device)
+        return Vector.empty(A.nrows, plan.dtype, device=A.device)
     return _fitting(name, A, start, _solved(A, start, plan), plan)
 
 
@@ -168,7 +168,7 @@ class Plan(NamedTuple):
 
     semiring: Semiring
     typed: TypedSemiring
-    kind: np.dtype  # of the result, which typed.dtype may be wider than
+    dtype: np.dtype  # of the result, which typed.dtype may be wider than
     delta: float | None  # the width of buckets
     reach: float | None = None  # how far beyond a bucket a GPU pushes; None: the width
     saturates: bool = False  # whether the greatest integer stands for what is greater
@@ -181,17 +181,17 @@ def checked(
     A, start = operands(name, A, "start", start)
     semiring = checks.semiring(name, semiring)
     typed, converts, known = _rules(semiring, start.dtype, A.dtype, A.index_dtype)
-    kind = typed.dtype
+    dtype = typed.dtype
     if converts:
-        check_stored(name, start, kind)
+        check_stored(name, start, dtype)
     delta = _width(name, delta, semiring)
     if known is None:
-        return A, Plan(semiring, typed, kind, delta)
+        return A, Plan(semiring, typed, dtype, delta)
     first = start._value_range()
     _check_values(name, A, first, known)
-    widths = (delta, None) if delta is not None else _default_widths(A, semiring, kind)
-    plan = Plan(semiring, typed, kind, *widths)
-    integers = known is min_plus and kind.kind in "iu"
+    widths = (delta, None) if delta is not None else _default_widths(A, semiring, dtype)
+    plan = Plan(semiring, typed, dtype, *widths)
+    integers = known is min_plus and dtype.kind in "iu"
     return A, _widened(A, first, plan) if integers else plan
 
 
@@ -272,19 +272,19 @@ def _longest(A: Matrix, first: tuple[float, float]) -> int:
 
 
 @functools.cache
-def _greatest(kind: np.dtype) -> int:
+def _greatest(dtype: np.dtype) -> int:
     """The greatest integer of a type, which NumPy takes as long for as for a small operation."""
-    return int(np.iinfo(kind).max)
+    return int(np.iinfo(dtype).max)
 
 
 def _widened(A: Matrix, first: tuple[float, float], plan: Plan) -> Plan:
     """The plan in a type that holds all sums of integers; or, where none does, with sums that stay
     at the greatest integer, which does not improve anything.
     """
-    longest, kind = _longest(A, first), plan.kind
-    if longest < _greatest(kind):
+    longest, dtype = _longest(A, first), plan.dtype
+    if longest < _greatest(dtype):
         return plan
-    wide = kind if kind.itemsize == 8 else INT64
+    wide = dtype if dtype.itemsize == 8 else INT64
     saturates = longest >= _greatest(wide)
     semiring = Semiring(monoids.min, saturating_plus(wide)) if saturates else min_plus
     typed = typed_for_rounds("closure", semiring, wide, A.dtype, A.index_dtype)
@@ -294,18 +294,18 @@ def _widened(A: Matrix, first: tuple[float, float], plan: Plan) -> Plan:
 def _fitting(name: str, A: Matrix, start: Vector, x: Vector, plan: Plan) -> Vector:
     """x in the type of the result; OverflowError where that does not hold one of its values."""
     fits = not plan.saturates or _none_beyond(A, start, x)
-    if x.dtype != plan.kind:
-        fits = fits and x._value_range()[1] <= _greatest(plan.kind)
-        x = x.astype(plan.kind) if fits else x
+    if x.dtype != plan.dtype:
+        fits = fits and x._value_range()[1] <= _greatest(plan.dtype)
+        x = x.astype(plan.dtype) if fits else x
     if not fits:
-        raise beyond(name, plan.kind)
+        raise beyond(name, plan.dtype)
     return x
 
 
-def beyond(name: str, kind: np.dtype) -> OverflowError:
+def beyond(name: str, dtype: np.dtype) -> OverflowError:
     """The error of the function `name` for a distance that the type of integers does not hold."""
     return OverflowError(
-        f"{name}: A: expected distances that {kind} holds, got one beyond; "
+        f"{name}: A: expected distances that {dtype} holds, got one beyond; "
         "take values of type float64"
     )
 

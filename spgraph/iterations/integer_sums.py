@@ -16,12 +16,12 @@ from spgraph.semirings.userdefined import Scalar
 def saturating_plus(dtype: np.dtype) -> BinaryOp:
     """Plus that stays at the greatest integer of 64 bits; its right operand is never negative."""
     top = np.iinfo(dtype).max
-    kind, limit = (python_cast(dtype, text) for text in ("y", str(top)))
-    c_kind, c_limit = cuda_cast(dtype, "y"), cuda_literal(dtype.type(top))
+    y, limit = (python_cast(dtype, text) for text in ("y", str(top)))
+    c_y, c_limit = cuda_cast(dtype, "y"), cuda_literal(dtype.type(top))
     return _plus(
         f"saturating_plus_{dtype}",
-        f"x + {kind} if x < {limit} - {kind} else {limit}",
-        f"x < {c_limit} - {c_kind} ? x + {c_kind} : {c_limit}",
+        f"x + {y} if x < {limit} - {y} else {limit}",
+        f"x < {c_limit} - {c_y} ? x + {c_y} : {c_limit}",
         dtype,
     )
 

@@ -40,10 +40,10 @@ def with_paths(
     """The closure over min_plus from `source`; and its `path_parents`, or None where too many
     vertices have several. None where the backend does not find both in one loop for A's types.
     """
-    on, kind = backend(A.device), A.dtype
-    if kind.kind == "f":
+    on, dtype = backend(A.device), A.dtype
+    if dtype.kind == "f":
         fused = getattr(on, "closure_path_parents", None)
-        if fused is None or kind != np.float32 or A.index_dtype != np.int32 or A.nvals == 0:
+        if fused is None or dtype != np.float32 or A.index_dtype != np.int32 or A.nvals == 0:
             return None
         start = Vector.unit(source, 0, size=A.nrows, dtype=A.dtype, device=A.device)
         A, plan = checked(name, A, start, min_plus, delta)

@@ -272,9 +272,9 @@ def _check_full(name: str, v: Vector) -> None:
 
 def _pulled(step: Step) -> tuple[Matrix, ...]:
     """The matrices whose rows are summed, with values of one type where these are looked at."""
-    kind = _values(step)
+    dtype = _values(step)
     return tuple(
-        hop.A._T if hop.A.dtype == kind or not step.weighted else hop.A._T.dup(kind)
+        hop.A._T if hop.A.dtype == dtype or not step.weighted else hop.A._T.dup(dtype)
         for hop in step.hops
     )
 

@@ -170,8 +170,8 @@ def _iso_matrix(
 ) -> Matrix:
     """The iso Matrix of `shape` with `value` at every position of these rows and columns."""
     nrows, ncols = shape
-    kind = index_dtype(max(shape))
-    ascending = xp.arange(ncols, dtype=kind) if cols is None else xp.sort(cols).astype(kind)
+    dtype = index_dtype(max(shape))
+    ascending = xp.arange(ncols, dtype=dtype) if cols is None else xp.sort(cols).astype(dtype)
     lengths = xp.zeros(nrows + 1, np.int64)
     lengths[slice(1, None) if rows is None else rows + 1] = ascending.size
     indptr = xp.cumsum(lengths)

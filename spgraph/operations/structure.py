@@ -154,12 +154,12 @@ def _on_diagonal(u: Vector, k: int, n: int) -> Matrix:
         return backend(u.device).diag(u, k)
     v = u.to_sparse()
     assert v._indices is not None
-    xp, kind = array_module(v._values), index_dtype(n)
+    xp = array_module(v._values)
     indptr = xp.zeros(n + 1, index_dtype(v.nvals))
     rows = v._indices.astype(np.int64) + max(-k, 0)
     indptr[rows + 1] = 1
     indptr = xp.cumsum(indptr, dtype=indptr.dtype)
-    columns = (rows + k).astype(kind)
+    columns = (rows + k).astype(index_dtype(n))
     return Matrix._of(n, n, indptr, columns, v._values.copy())
 
 

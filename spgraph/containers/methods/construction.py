@@ -94,9 +94,9 @@ class VectorConstruction:
         if not isinstance(device, str):
             return device.filled(value, size=size, dtype=dtype)
         size = check_extent("size", size)
-        kind = value_dtype(as_array("value", value).dtype if dtype is None else dtype)
+        dtype = value_dtype(as_array("value", value).dtype if dtype is None else dtype)
         with on_device(check_device(device)) as xp:
-            return cls._of(size, xp.full(size, held_number("value", value, kind), kind))
+            return cls._of(size, xp.full(size, held_number("value", value, dtype), dtype))
 
     @classmethod
     def arange(
@@ -112,10 +112,10 @@ class VectorConstruction:
         if not isinstance(device, str):
             return device.arange(size, dtype=dtype)
         size = check_extent("size", size)
-        kind = index_dtype(size) if dtype is None else value_dtype(dtype)
+        dtype = index_dtype(size) if dtype is None else value_dtype(dtype)
         with on_device(check_device(device)) as xp:
-            held_number("size - 1", max(size - 1, 0), kind)
-            return cls._of(size, xp.arange(size, dtype=kind))
+            held_number("size - 1", max(size - 1, 0), dtype)
+            return cls._of(size, xp.arange(size, dtype=dtype))
 
     @classmethod
     def from_dense(cls: Any, array: Array, *, missing: Scalar | None = None) -> Vector:
@@ -187,11 +187,10 @@ class MatrixConstruction(MatrixParts):
         if not isinstance(device, str):  # spread over several devices
             return device.empty_matrix(nrows, ncols, dtype)
         nrows, ncols = check_extent("nrows", nrows), check_extent("ncols", ncols)
-        kind = index_dtype(max(nrows, ncols))
         with on_device(check_device(device)) as xp:
             parts = (
                 xp.zeros(nrows + 1, np.int32),
-                xp.empty(0, kind),
+                xp.empty(0, index_dtype(max(nrows, ncols))),
                 xp.empty(0, value_dtype(dtype)),
             )
         return cls._of(nrows, ncols, *parts)

@@ -262,15 +262,15 @@ class MatrixConversions(MatrixParts):
         >>> A.row_indices().tolist()
         [0, 0, 2]
         """
-        kind = self._indices.dtype
+        dtype = self._indices.dtype
         if not is_cuda(self._indices):
-            return np.repeat(np.arange(self.nrows, dtype=kind), np.diff(self._indptr))
+            return np.repeat(np.arange(self.nrows, dtype=dtype), np.diff(self._indptr))
         # cupy.repeat takes no array of counts: a mark where a row begins, and a running sum
         xp = array_module(self._indices)
-        marks = xp.zeros(self.nvals, np.dtype(f"u{kind.itemsize}"))
+        marks = xp.zeros(self.nvals, np.dtype(f"u{dtype.itemsize}"))
         starts = self._indptr[1:-1]
         xp.add.at(marks, compress(starts < self.nvals, starts), marks.dtype.type(1))
-        return xp.cumsum(marks, dtype=marks.dtype).view(kind)
+        return xp.cumsum(marks, dtype=marks.dtype).view(dtype)
 
     @on_its_device
     def to_coo(self) -> tuple[Array, Array, Array]:
@@ -333,15 +333,15 @@ class MatrixConversions(MatrixParts):
         [[-1, 3], [4, -1]]
         """
         with on_device(self.device) as xp:
-            kind = dtype_beside(self._values[: self.nvals], fill)
+            dtype = dtype_beside(self._values[: self.nvals], fill)
             try:
-                dense = xp.empty(self.shape, kind)
+                dense = xp.empty(self.shape, dtype)
             except (MemoryError, ValueError) as error:  # ValueError: more than can be addressed
                 raise MemoryError(
-                    f"to_dense: no memory for {self.nrows} x {self.ncols} values of {kind}, "
-                    f"{self.nrows * self.ncols * kind.itemsize} bytes; .to_scipy() stays sparse"
+                    f"to_dense: no memory for {self.nrows} x {self.ncols} values of {dtype}, "
+                    f"{self.nrows * self.ncols * dtype.itemsize} bytes; .to_scipy() stays sparse"
                 ) from error
-            dense[...] = xp.full(1, fill, kind)  # CuPy writes a number -0.0 as 0.0
+            dense[...] = xp.full(1, fill, dtype)  # CuPy writes a number -0.0 as 0.0
             dense[self.row_indices(), self._indices] = self._values
         return dense
 

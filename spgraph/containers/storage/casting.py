@@ -166,16 +166,16 @@ def dtype_beside(values: Array, fill: Scalar) -> np.dtype:
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         if low <= int(fill) <= high:
             return dtype
-    kind = np.result_type(dtype, least) if least.kind != "f" else _beside_float(dtype, fill)
-    if kind.kind == "f" and dtype.kind in "iu" and values.size:
+    wide = np.result_type(dtype, least) if least.kind != "f" else _beside_float(dtype, fill)
+    if wide.kind == "f" and dtype.kind in "iu" and values.size:
         lost = rounded(values) if dtype.itemsize == 8 else values[:0]
-        if lost.size or (least.kind in "iu" and int(kind.type(fill)) != int(fill)):
+        if lost.size or (least.kind in "iu" and int(wide.type(fill)) != int(fill)):
             raise ValueError(
                 f"fill: expected a number that {dtype} holds, got {fill!r}: an array of both is of "
-                f"{kind}, which rounds {int(lost[0]) if lost.size else fill}; "
+                f"{wide}, which rounds {int(lost[0]) if lost.size else fill}; "
                 ".astype(float) first rounds on purpose"
             )
-    return kind
+    return wide
 
 
 def _beside_float(dtype: np.dtype, fill: Any) -> np.dtype:

@@ -348,20 +348,20 @@ def check_casting(values: np.dtype, dtype: DType, casting: Casting) -> bool:
     """Whether they are of one type; TypeError if NumPy's rule `casting` does not allow to convert
     the one to the other.
     """
-    kind = value_dtype(dtype)
-    if casting != "unsafe" and not np.can_cast(values, kind, casting):
+    target = value_dtype(dtype)
+    if casting != "unsafe" and not np.can_cast(values, target, casting):
         raise TypeError(
             f"astype: casting: expected a type that NumPy's rule {casting!r} allows for {values}, "
-            f"got {kind}; casting='unsafe' allows all"
+            f"got {target}; casting='unsafe' allows all"
         )
-    return kind == values
+    return target == values
 
 
 def value_dtype(dtype: DType) -> np.dtype:
     """The NumPy type of a GraphBLAS domain; DomainMismatch for any other."""
-    kind = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
-    if kind in DOMAINS:
-        return kind
-    if kind.kind not in "biuf" or kind.itemsize > 8 or kind == np.float16:
-        raise DomainMismatch(f"dtype: expected bool, (u)int8..64, float32 or float64, got {kind}")
-    return kind.newbyteorder("=")
+    dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
+    if dtype in DOMAINS:
+        return dtype
+    if dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype == np.float16:
+        raise DomainMismatch(f"dtype: expected bool, (u)int8..64, float32 or float64, got {dtype}")
+    return dtype.newbyteorder("=")
