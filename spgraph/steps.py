@@ -54,20 +54,19 @@ def push_or_pull(
     direction: str,
     A: Matrix,
     u: Vector,
-    rows: int,
     typed: TypedSemiring,
     mask: Mask | None,
     over_transpose: str,
 ) -> str:
     """'push' or 'pull', as `direction` says or, for 'auto', by estimated cost. `over_transpose` is
-    the direction that needs the transpose of A; `rows` is the size of the result.
+    the direction that needs the transpose of A: "push" for A u, "pull" for u A.
     """
     checks.direction(name, direction)
     if direction != "auto":
         return direction
     if A._transient and not A.has_transpose:
         return "pull" if over_transpose == "push" else "push"
-    allowed = rows
+    allowed = rows = A.nrows if over_transpose == "push" else A.ncols
     if mask is not None:
         allowed = rows - mask.parent.nvals if mask.complement else mask.parent.nvals
     first_hit = typed.add.any or (typed.add.terminal is not None and typed.dtype == np.bool_)
@@ -106,8 +105,8 @@ def write(
 
     OverflowError, and nothing is written, if an integer is out of range of out's type.
     """
-    kind = out.dtype
-    if t.dtype is not kind or (accum is not None and accum.result is not kind):
+    target = out.dtype
+    if t.dtype is not target or (accum is not None and accum.result is not target):
         _check_range(name, out, t, mask, accum)
     on = backend(t.device)
     (on.write if isinstance(t, Vector) else on.write_matrix)(out, t, mask, accum, replace)

@@ -121,7 +121,7 @@ def _values(name: str, argument: str, given: Any, device: Any) -> Array:
     """The array in a type of spgraph's, once it is where the Matrix is."""
     x = as_array(f"{name}: {argument}", given)
     try:
-        kind = value_dtype(x.dtype)
+        dtype = value_dtype(x.dtype)
     except DomainMismatch as error:
         raise DomainMismatch(f"{name}: {argument}: {error}") from None
     here = device_of(x)
@@ -138,7 +138,7 @@ def _values(name: str, argument: str, given: Any, device: Any) -> Array:
             f"cupy.asnumpy({argument}) makes one that fits"
         )
     with on_device(here):
-        return x.astype(kind, copy=False)
+        return x.astype(dtype, copy=False)
 
 
 def _nothing(name: str, typed: TypedSemiring, fill: Scalar | None) -> np.generic:
@@ -178,8 +178,8 @@ def _by_vector(
     u: Vector = Vector._of(x.size, _rows(x))
     if is_distributed(A):
         u = u.to(A.device)
-    over_transpose, rows = ("pull", A.ncols) if left else ("push", A.nrows)
-    way = push_or_pull(name, direction, A, u, rows, typed, None, over_transpose)
+    over_transpose = "pull" if left else "push"
+    way = push_or_pull(name, direction, A, u, typed, None, over_transpose)
     form = getattr(backend(A.device), way)
     t = form(A._T if way == over_transpose else A, u, typed, None, way == over_transpose)
     if is_distributed(A):

@@ -101,29 +101,26 @@ def mxv(
     checks.same_size("mxv", "u.size", u.size, "A.ncols", A.ncols)
     checks.output("mxv", (A.nrows,), device, mask, accum, replace, out)
     typed = checks.typed("mxv", checks.semiring("mxv", semiring), A.dtype, u.dtype, A.index_dtype)
-    return mxv_typed("mxv", A, u, typed, mask, accum, replace, out, direction)
+    function = checks.accumulator("mxv", accum, out, typed.dtype)
+    t = matrix_times_vector("mxv", A, u, typed, mask, direction)
+    return finish("mxv", t, mask, function, replace, out, masked=True)
 
 
-def mxv_typed(
+def matrix_times_vector(
     name: str,
     A: Matrix,
     u: Vector,
     typed: TypedSemiring,
     mask: Mask | None,
-    accum: BinaryLike | None,
-    replace: bool,
-    out: Vector | None,
     direction: Direction = "auto",
 ) -> Vector:
-    """A u for the operation `name`, which has checked its operands and chosen the types."""
-    device = A.device
-    function = checks.accumulator(name, accum, out, typed.dtype)
-    way = push_or_pull(name, direction, A, u, A.nrows, typed, mask, over_transpose="push")
+    """A u where the mask allows, for the operation `name`, which has checked its operands and
+    chosen the types.
+    """
+    way = push_or_pull(name, direction, A, u, typed, mask, over_transpose="push")
     if way == "pull":
-        t = backend(device).pull(A, u, typed, mask, False)
-    else:
-        t = backend(device).push(A._T, u, typed, mask, True)
-    return finish(name, t, mask, function, replace, out, masked=True)
+        return backend(A.device).pull(A, u, typed, mask, False)
+    return backend(A.device).push(A._T, u, typed, mask, True)
 
 
 @overload
@@ -184,29 +181,26 @@ def vxm(
     checks.same_size("vxm", "u.size", u.size, "A.nrows", A.nrows)
     checks.output("vxm", (A.ncols,), device, mask, accum, replace, out)
     typed = checks.typed("vxm", checks.semiring("vxm", semiring), u.dtype, A.dtype, A.index_dtype)
-    return vxm_typed("vxm", u, A, typed, mask, accum, replace, out, direction)
+    function = checks.accumulator("vxm", accum, out, typed.dtype)
+    t = vector_times_matrix("vxm", u, A, typed, mask, direction)
+    return finish("vxm", t, mask, function, replace, out, masked=True)
 
 
-def vxm_typed(
+def vector_times_matrix(
     name: str,
     u: Vector,
     A: Matrix,
     typed: TypedSemiring,
     mask: Mask | None,
-    accum: BinaryLike | None,
-    replace: bool,
-    out: Vector | None,
     direction: Direction = "auto",
 ) -> Vector:
-    """u A for the operation `name`, which has checked its operands and chosen the types."""
-    device = A.device
-    function = checks.accumulator(name, accum, out, typed.dtype)
-    way = push_or_pull(name, direction, A, u, A.ncols, typed, mask, over_transpose="pull")
+    """u A where the mask allows, for the operation `name`, which has checked its operands and
+    chosen the types.
+    """
+    way = push_or_pull(name, direction, A, u, typed, mask, over_transpose="pull")
     if way == "push":
-        t = backend(device).push(A, u, typed, mask, False)
-    else:
-        t = backend(device).pull(A._T, u, typed, mask, True)
-    return finish(name, t, mask, function, replace, out, masked=True)
+        return backend(A.device).push(A, u, typed, mask, False)
+    return backend(A.device).pull(A._T, u, typed, mask, True)
 
 
 @overload

@@ -17,7 +17,12 @@ from spgraph.containers.annotations import (
     SemiringLike,
 )
 from spgraph.containers.storage.arrays import Array, array_module, device_of, on_its_device
-from spgraph.operations.products import by_cost, dots_pay, mxv_typed, vxm_typed
+from spgraph.operations.products import (
+    by_cost,
+    dots_pay,
+    matrix_times_vector,
+    vector_times_matrix,
+)
 from spgraph.semirings import (
     BinaryOp,
     Monoid,
@@ -27,7 +32,7 @@ from spgraph.semirings import (
     plus_times,
 )
 from spgraph.semirings import monoid as monoids
-from spgraph.steps import backend, is_distributed
+from spgraph.steps import backend, finish, is_distributed
 
 # equal values that are summed at a time
 CHUNK = 1 << 20
@@ -165,8 +170,9 @@ def reduce_rowwise(
     checks.output("reduce_rowwise", (A.nrows,), A.device, mask, accum, replace, out)
     # t = A +.first 1: the products are the entries themselves
     semiring = _entries("reduce_rowwise", A, monoid, dtype, binary.first)
-    given: dict[str, Any] = {"mask": mask, "accum": accum, "replace": replace, "out": out}
-    return mxv_typed("reduce_rowwise", A, _ones(A, A.ncols), semiring, **given)
+    function = checks.accumulator("reduce_rowwise", accum, out, semiring.dtype)
+    t = matrix_times_vector("reduce_rowwise", A, _ones(A, A.ncols), semiring, mask)
+    return finish("reduce_rowwise", t, mask, function, replace, out, masked=True)
 
 
 @on_its_device
@@ -193,8 +199,9 @@ def reduce_columnwise(
     # t = 1 +.second A, pushed unless the transpose is there already
     semiring = _entries("reduce_columnwise", A, monoid, dtype, binary.second)
     way: Direction = "pull" if A.has_transpose else "push"
-    given: dict[str, Any] = {"mask": mask, "accum": accum, "replace": replace, "out": out}
-    return vxm_typed("reduce_columnwise", _ones(A, A.nrows), A, semiring, direction=way, **given)
+    function = checks.accumulator("reduce_columnwise", accum, out, semiring.dtype)
+    t = vector_times_matrix("reduce_columnwise", _ones(A, A.nrows), A, semiring, mask, way)
+    return finish("reduce_columnwise", t, mask, function, replace, out, masked=True)
 
 
 def reduce_segments(values: Array, starts: Array, op: BinaryLike) -> Array:
