@@ -83,35 +83,44 @@ def check_other(name: str, S: Any) -> None:
     """FormatError where a SciPy or CuPy array of another format has ids that its conversion to
     compressed rows would follow out of the memory of its arrays.
     """
-    sparse_format = getattr(S, "format", None)
-    if sparse_format == "csc":
-        checked(name, S, S.shape[1], S.shape[0])
-    elif sparse_format == "bsr":
-        height, width = S.data.shape[1:] if S.data.ndim == 3 else (0, 0)
-        if (
-            not height
-            or not width
-            or S.shape[0] != height * (S.shape[0] // height)
-            or S.shape[1] % width
-        ):
-            raise FormatError(f"{name}: S.data: expected blocks that divide the shape {S.shape}")
-        checked(name, S, S.shape[0] // height, S.shape[1] // width)
-    elif sparse_format == "dia" and S.data.shape[:1] != S.offsets.shape:
+    check = {"csc": _check_csc, "bsr": _check_bsr, "dia": _check_dia, "coo": _check_coo}
+    of_format = check.get(getattr(S, "format", ""))
+    if of_format is not None:
+        of_format(name, S)
+
+
+def _check_csc(name: str, S: Any) -> None:
+    checked(name, S, S.shape[1], S.shape[0])
+
+
+def _check_bsr(name: str, S: Any) -> None:
+    height, width = S.data.shape[1:] if S.data.ndim == 3 else (0, 0)
+    if not height or not width or S.shape[0] % height or S.shape[1] % width:
+        raise FormatError(f"{name}: S.data: expected blocks that divide the shape {S.shape}")
+    checked(name, S, S.shape[0] // height, S.shape[1] // width)
+
+
+def _check_dia(name: str, S: Any) -> None:
+    if S.data.shape[:1] != S.offsets.shape:
         raise FormatError(
             f"{name}: S.data: expected {S.offsets.size} diagonals, got the shape {S.data.shape}"
         )
-    elif sparse_format == "coo" and S.ndim == 2:
-        for argument, ids, extent in zip(("row", "col"), (S.row, S.col), S.shape, strict=True):
-            ids = _ids(name, argument, ids)
-            if ids.size != S.data.size:
-                raise FormatError(
-                    f"{name}: S.{argument}: expected {S.data.size} ids, one a value, got {ids.size}"
-                )
-            if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < extent:
-                raise FormatError(
-                    f"{name}: S.{argument}: expected ids within 0..{extent - 1}, "
-                    f"got {int(ids.min())} to {int(ids.max())}"
-                )
+
+
+def _check_coo(name: str, S: Any) -> None:
+    if S.ndim != 2:
+        return
+    for argument, given, extent in zip(("row", "col"), (S.row, S.col), S.shape, strict=True):
+        ids = _ids(name, argument, given)
+        if ids.size != S.data.size:
+            raise FormatError(
+                f"{name}: S.{argument}: expected {S.data.size} ids, one a value, got {ids.size}"
+            )
+        if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < extent:
+            raise FormatError(
+                f"{name}: S.{argument}: expected ids within 0..{extent - 1}, "
+                f"got {int(ids.min())} to {int(ids.max())}"
+            )
 
 
 def without_duplicates(csr: Any, arrays: Arrays) -> Any:
