@@ -7,7 +7,7 @@ The functions here take the same rows as those and give the same results, on the
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -46,20 +46,31 @@ def lengths_of(rows: Rows, directed: bool, unweighted: bool) -> Matrix:
     return A if directed else ewise_add(A, A._T, binary.min)
 
 
-def shortest(
-    A: Matrix,
-    starts: np.ndarray,
-    bounds: np.ndarray,
-    limit: float,
-    parents: bool,
-    origins: bool,
-    semiring: Semiring,
-) -> tuple[Array, Array, Array, bool]:
-    """(distances, parents, origins, whether a cycle of negative length is reached): row b is a
-    search from all vertices starts[bounds[b]:bounds[b + 1]] together. Infinity and -9999 stand for
-    vertices that are not reached within `limit`; results not asked for have no columns. `origins`
-    are the nearest starts.
+class Searches(NamedTuple):
+    """Searches for shortest paths: number b starts from all of starts[bounds[b]:bounds[b + 1]]
+    together, and ends at `limit`. Asked for are distances, and perhaps the `parents` of vertices
+    and their `origins`, the nearest starts.
     """
+
+    starts: np.ndarray
+    bounds: np.ndarray
+    limit: float = np.inf
+    parents: bool = False
+    origins: bool = False
+
+    @classmethod
+    def from_each(cls, starts: np.ndarray, parents: bool) -> Self:
+        """A search from each of the starts."""
+        # a kernel is compiled for each type of truth
+        return cls(starts, np.arange(starts.size + 1), parents=bool(parents))
+
+
+def shortest(A: Matrix, searches: Searches, semiring: Semiring) -> tuple[Array, Array, Array, bool]:
+    """(distances, parents, origins, whether a cycle of negative length is reached): a row for each
+    search. Infinity and -9999 stand for vertices that are not reached within the limit; results not
+    asked for have no columns.
+    """
+    starts, bounds, limit, parents, origins = searches
     n, k = A.nrows, len(bounds) - 1
     with on_device(A.device) as xp:
         distance = xp.full((k, n), np.inf)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.storage.arrays import Array, array_module
-from spgraph.csgraph import composed
 from spgraph.csgraph.all_pairs import floyd_warshall
+from spgraph.csgraph.composed import Searches, shortest, shortest_over
 from spgraph.csgraph.graphs import Rows, known, rows_of, traversals, vertices_of
 from spgraph.csgraph.kinds import GraphLike, flags, is_gpu, is_sparse
 from spgraph.csgraph.potentials import arrays_of, potentials
@@ -112,19 +112,16 @@ def dijkstra(
             stacklevel=2,
         )
     starts, shape = vertices_of(indices, rows.n)
-    limit = _checked_limit(limit)
-    bounds = np.array([0, starts.size]) if min_only else np.arange(starts.size + 1)
-    wants = return_predecessors
-    distance, parent, origin = _shortest(
-        rows, directed, unweighted, starts, bounds, limit, wants, wants and min_only
-    )
-    shape = (rows.n,) if min_only else (*shape, rows.n)
-    found = distance.reshape(shape)
-    if not wants:
-        return found
+    searches = Searches.from_each(starts, return_predecessors)
+    searches = searches._replace(limit=_checked_limit(limit))
     if min_only:
-        return found, parent.reshape(shape), origin.reshape(shape)
-    return found, parent.reshape(shape)
+        together = np.array([0, starts.size])
+        searches = searches._replace(bounds=together, origins=searches.parents)
+    distance, parent, origin = _shortest(rows, directed, unweighted, searches)
+    if not min_only:
+        return _shaped((*shape, rows.n), distance, parent, return_predecessors)
+    found = _shaped((rows.n,), distance, parent, return_predecessors)
+    return (*found, origin.reshape(rows.n)) if return_predecessors else found
 
 
 def _checked_limit(limit: float) -> float:
@@ -170,29 +167,23 @@ def bellman_ford(
     )
     rows = rows_of(csgraph, directed)
     starts, shape = vertices_of(indices, rows.n)
-    bounds = np.arange(starts.size + 1)
+    searches = Searches.from_each(starts, return_predecessors)
     if unweighted or not _has_negative(rows):
-        distance, parent, _ = _shortest(
-            rows, directed, unweighted, starts, bounds, np.inf, return_predecessors, False
-        )
+        distance, parent, _ = _shortest(rows, directed, unweighted, searches)
     elif rows.on_gpu:
-        A, semiring = composed.shortest_over(rows, directed, unweighted)
-        distance, parent, _, failed = composed.shortest(
-            A, starts, bounds, np.inf, return_predecessors, False, semiring
-        )
+        A, semiring = shortest_over(rows, directed, unweighted)
+        distance, parent, _, failed = shortest(A, searches, semiring)
         if failed:
             raise NegativeCycleError("Negative cycle detected")
     else:
         arrays, back = arrays_of(rows, directed, False)
         distance, parent, cycles = traversals(rows.indices).bellman_ford(
-            arrays, back, starts, bounds
+            arrays, back, starts, searches.bounds
         )
         if cycles.any():
             first = int(starts[cycles.argmax()])
             raise NegativeCycleError(f"Negative cycle detected on node {first}")
-    shape = (*shape, rows.n)
-    found = distance.reshape(shape)
-    return (found, parent.reshape(shape)) if return_predecessors else found
+    return _shaped((*shape, rows.n), distance, parent, return_predecessors)
 
 
 def johnson(
@@ -223,40 +214,37 @@ def johnson(
     )
     rows = rows_of(csgraph, directed)
     starts, shape = vertices_of(indices, rows.n)
-    bounds = np.arange(starts.size + 1)
     potential = None
     if not unweighted and _has_negative(rows):
         potential = potentials(rows, directed)
         rows = _reweighted(rows, potential)
-    distance, parent, _ = _shortest(
-        rows, directed, unweighted, starts, bounds, np.inf, return_predecessors, False
-    )
+    searches = Searches.from_each(starts, return_predecessors)
+    distance, parent, _ = _shortest(rows, directed, unweighted, searches)
     if potential is not None:
         distance += potential
         distance -= potential[array_module(potential).asarray(starts)][:, None]
-    shape = (*shape, rows.n)
+    return _shaped((*shape, rows.n), distance, parent, return_predecessors)
+
+
+def _shaped(
+    shape: tuple[int, ...], distance: Array, parent: Array, return_predecessors: bool
+) -> Any:
+    """The distances, or the pair of these and the predecessors, in the shape of the vertices that
+    the searches start from.
+    """
     found = distance.reshape(shape)
     return (found, parent.reshape(shape)) if return_predecessors else found
 
 
 def _shortest(
-    rows: Rows,
-    directed: bool,
-    unweighted: bool,
-    starts: np.ndarray,
-    bounds: np.ndarray,
-    limit: float,
-    parents: bool,
-    origins: bool,
+    rows: Rows, directed: bool, unweighted: bool, searches: Searches
 ) -> tuple[Array, Array, Array]:
+    """(distances, parents, origins) of searches over lengths >= 0."""
     if not rows.on_gpu:
         arrays, back = arrays_of(rows, directed, unweighted)
-        return traversals(rows.indices).dijkstra(
-            *(arrays, back, starts, bounds, limit),
-            *(bool(parents), bool(origins)),  # a kernel is compiled for each type of truth
-        )
-    A, semiring = composed.shortest_over(rows, directed, unweighted)
-    *found, failed = composed.shortest(A, starts, bounds, limit, parents, origins, semiring)
+        return traversals(rows.indices).dijkstra(arrays, back, *searches)
+    A, semiring = shortest_over(rows, directed, unweighted)
+    *found, failed = shortest(A, searches, semiring)
     if failed:
         raise NegativeCycleError("Negative cycle detected")
     return found[0], found[1], found[2]

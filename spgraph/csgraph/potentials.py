@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.csgraph import NegativeCycleError
 
 from spgraph.containers.storage.arrays import Array
-from spgraph.csgraph import composed
+from spgraph.csgraph.composed import Searches, shortest, shortest_over
 from spgraph.csgraph.graphs import Rows, traversals
 
 UNIT = np.ones(1)
@@ -32,10 +32,8 @@ def potentials(rows: Rows, directed: bool) -> Array:
     """
     everywhere, once = np.arange(rows.n, dtype=np.int32), np.array([0, rows.n])
     if rows.on_gpu:
-        A, semiring = composed.shortest_over(rows, directed, False)
-        distance, _, _, failed = composed.shortest(
-            A, everywhere, once, np.inf, False, False, semiring
-        )
+        A, semiring = shortest_over(rows, directed, False)
+        distance, _, _, failed = shortest(A, Searches(everywhere, once), semiring)
     else:
         arrays, back = arrays_of(rows, directed, False)
         distance, _, cycles = traversals(rows.indices).bellman_ford(arrays, back, everywhere, once)

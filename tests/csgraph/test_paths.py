@@ -17,6 +17,7 @@ from scipy.sparse import csgraph as theirs
 
 import spgraph.csgraph as ours
 from spgraph.csgraph import composed
+from spgraph.csgraph.composed import Searches
 from spgraph.csgraph.graphs import rows_of as read
 from spgraph.errors import DomainMismatch, NegativeWeight
 
@@ -139,8 +140,8 @@ def test_rounding_is_no_negative_cycle_in_closures() -> None:
             S = as_seen_from_heights(14, height if not less else np.trunc(height), seed)
             S.data[seed] -= less
             A, semiring = composed.shortest_over(read(S), True, False)
-            one = np.array([0]), np.array([0, 1])
-            distance, *_, failed = composed.shortest(A, *one, np.inf, False, False, semiring)
+            one = Searches(np.array([0]), np.array([0, 1]))
+            distance, *_, failed = composed.shortest(A, one, semiring)
             assert failed == bool(less)
             if not less:
                 np.testing.assert_allclose(distance[0], height[0] - height, atol=1e-6)
@@ -180,9 +181,8 @@ def test_closures_give_the_same(S: Any, directed: bool, unweighted: bool, limit:
     for bounds in (np.arange(n + 1), np.array([0, n // 2 + 1])):
         starts = np.arange(n, dtype=np.int32)
         several = len(bounds) == 2
-        distance, parent, origin, failed = composed.shortest(
-            A, starts, bounds, limit, True, several, semiring
-        )
+        searches = Searches(starts, bounds, limit, True, several)
+        distance, parent, origin, failed = composed.shortest(A, searches, semiring)
         expected = theirs.dijkstra(
             S,
             directed=directed,
@@ -204,8 +204,8 @@ def test_closures_name_the_source_that_their_predecessors_lead_to() -> None:
     """Vertex 4 has shortest paths over 2, from source 1, and over 3, from source 0."""
     S = rows_of(5, [(1, 2, 1.0), (0, 3, 1.0), (2, 4, 1.0), (3, 4, 1.0)])
     A, semiring = composed.shortest_over(read(S), True, False)
-    starts, bounds = np.array([0, 1]), np.array([0, 2])
-    distance, parent, origin, _ = composed.shortest(A, starts, bounds, np.inf, True, True, semiring)
+    together = Searches(np.array([0, 1]), np.array([0, 2]), parents=True, origins=True)
+    distance, parent, origin, _ = composed.shortest(A, together, semiring)
     assert distance.tolist() == [[0, 0, 1, 1, 2]]
     assert parent.tolist() == [[-9999, -9999, 1, 0, 2]] and origin.tolist() == [[0, 1, 1, 0, 1]]
 
@@ -213,13 +213,14 @@ def test_closures_name_the_source_that_their_predecessors_lead_to() -> None:
 def test_closures_of_either_sign() -> None:
     S = rows_of(3, [(0, 1, 4.0), (0, 2, 1.0), (2, 1, -2.0)])
     A, semiring = composed.shortest_over(read(S), True, False)
-    found = composed.shortest(A, np.arange(3), np.arange(4), np.inf, True, False, semiring)
+    found = composed.shortest(A, Searches.from_each(np.arange(3), True), semiring)
     np.testing.assert_array_equal(found[0], theirs.bellman_ford(S))
     S = rows_of(3, [(0, 1, 1.0), (1, 2, -3.0), (2, 0, 1.0)])
     A, semiring = composed.shortest_over(read(S), True, False)
-    assert composed.shortest(A, np.arange(3), np.arange(4), np.inf, False, False, semiring)[3]
+    searches = Searches.from_each(np.arange(3), False)
+    assert composed.shortest(A, searches, semiring)[3]
     with pytest.raises(NegativeWeight):
-        composed.shortest(A, np.arange(3), np.arange(4), np.inf, False, False, composed.min_plus)
+        composed.shortest(A, searches, composed.min_plus)
 
 
 # --- graphs in every form -------------------------------------------------------------------------
