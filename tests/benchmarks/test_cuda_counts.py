@@ -281,16 +281,16 @@ def test_programs_of_a_first_call_compile_side_by_side(
     with monkeypatch.context() as patch:  # undone before `two_devices` undoes its own
         patch.setattr(jit, "kernel", kernel)
         place = stand_in.on(1, np.zeros(1))
-        jit.together(
-            place, ("one", "right", True, ("a", "b")), ("other", "right", False, ("a", "b"))
-        )
+        one = jit.Program("one", "right", ("a", "b"), cooperative=True)
+        jit.together(place, one, jit.Program("other", "right", ("a", "b")))
         assert sorted(found) == [
             *(("one", name, "right", True) for name in "ab"),
             *(("other", name, "right", False) for name in "ab"),
         ]
         assert activity.current().prepare_seconds() > before, "the caller has waited for it"
         with pytest.raises(RuntimeError, match="other"):
-            jit.together(place, ("one", "right", True, ("a",)), ("other", "wrong", True, ("a",)))
+            other = jit.Program("other", "wrong", ("a",))
+            jit.together(place, one._replace(names=("a",)), other)
 
 
 # in one process, in this order: programs of ours and of CuPy's that a first call compiles

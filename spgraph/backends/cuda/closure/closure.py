@@ -74,10 +74,10 @@ def planned(
     semiring: TypedSemiring,
     ordered: bool,
     preamble_of: Callable[[Matrix, TypedSemiring, bool], str],
-    behind: Callable[[str], tuple[str, str, bool, tuple[str, ...]]] | None = None,
+    following: Callable[[str], jit.Program] | None = None,
 ) -> Plan:
     """The plan of closures by the program whose preamble `preamble_of` writes, kept with A.
-    `behind` names, for that preamble, what the caller runs behind it: both compile side by side.
+    `following` makes, of that preamble, the program that runs next: both compile side by side.
     """
     kept = A._derived.setdefault("closure", {})
     found: Plan | None = kept.get((semiring, ordered))
@@ -86,8 +86,9 @@ def planned(
         check_counts("closure", n, A.nvals)
         text = preamble_of(A, semiring, ordered)
         shared = block_bytes(semiring.dtype, ids, offsets)
-        if behind is not None:
-            jit.together(A._indptr, ("closure", text, True, ("closure",)), behind(text))
+        if following is not None:
+            own = jit.Program("closure", text, ("closure",), cooperative=True)
+            jit.together(A._indptr, own, following(text))
         kernel = kernel_of("closure", text, jit.current_device(), shared)
         grid = (jit.occupancy(kernel, THREADS, shared),)
         arrays = working_arrays(n, n, ids, offsets)

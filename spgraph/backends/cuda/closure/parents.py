@@ -57,10 +57,9 @@ def closure_path_parents(
     """
     xp, n, ids = array_module(A._indptr), A.nrows, A._indices.dtype
     semiring = distances_and_vertices()
-    behind = ("closure_paths",)
     plan = of_closure.planned(
         *(A, semiring, True, lambda A, *_: closure_parents_preamble(A)),
-        lambda text: (*behind, text, False, behind),
+        lambda text: jit.Program("closure_paths", text, ("closure_paths",)),
     )
     ties = xp.empty(TIE_WORDS * MOST_TIES, np.uint32)
     start = Vector.unit(source, 0, size=n, dtype=np.uint64, device=A.device)
@@ -102,9 +101,9 @@ def closure_counted(
     """
     xp, n = array_module(A._indptr), A.nrows
     text = parents_preamble(A, semiring, False, bits)
-    behind = "parents", text, False, ("parents_start", "parents_floor", "parents")
+    following = jit.Program("parents", text, ("parents_start", "parents_floor", "parents"))
     ordered, preamble_of = delta is not None, of_closure.closure_preamble
-    plan = of_closure.planned(A, semiring, ordered, preamble_of, lambda _: behind)
+    plan = of_closure.planned(A, semiring, ordered, preamble_of, lambda _: following)
     widths = of_closure.widths_of(delta, reach, semiring.dtype)
     run = of_closure.launch(A, start, plan, widths, jit.NULL)
     distance, parent = xp.empty(n, semiring.dtype), xp.empty(n, A._indices.dtype)

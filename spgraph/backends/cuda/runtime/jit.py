@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -77,19 +77,25 @@ def kernels(stem: str, text: str, *names: str) -> Iterator[Kernel]:
     return (kernel(stem, name, text) for name in names)
 
 
-def together(place: Array, *programs: tuple[str, str, bool, tuple[str, ...]]) -> None:
+class Program(NamedTuple):
+    """Kernels of one text: the stem of its file, the preamble, and their names."""
+
+    stem: str
+    preamble: str
+    names: tuple[str, ...]
+    cooperative: bool = False
+
+
+def together(place: Array, *programs: Program) -> None:
     """Compile and load the programs that a first call is about to take, each in a thread, for the
     device of an array: NVRTC lets other threads of Python run, and compiles side by side.
-
-    A program is (stem, preamble, whether its kernels are cooperative, their names).
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    def load(program: tuple[str, str, bool, tuple[str, ...]]) -> None:
-        stem, text, cooperative, names = program
+    def load(program: Program) -> None:
         with device(place):
-            for name in names:
-                kernel(stem, name, text, cooperative=cooperative)
+            for name in program.names:
+                kernel(program.stem, name, program.preamble, cooperative=program.cooperative)
 
     with preparing(), ThreadPoolExecutor(len(programs)) as pool:
         list(pool.map(load, programs))  # raises what a thread has raised

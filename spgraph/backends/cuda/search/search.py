@@ -157,7 +157,8 @@ def _new_plan(
     text = program(semiring, first_hit, iso, trace, ids, offsets, entries, levels)
     others = _other_programs(A, T, semiring is None, first_hit)
     if others:
-        jit.together(A._indptr, ("search", text, True, ("search",)), *others)
+        own = jit.Program("search", text, ("search",), cooperative=True)
+        jit.together(A._indptr, own, *others)
     kernel = kernel_of("search", text, jit.current_device(), shared)
     grid = jit.occupancy(kernel, THREADS, shared)
     working = places(2 * n * offsets.itemsize, 2 * n * ids.itemsize, 8 * words(n))
@@ -168,15 +169,15 @@ def _new_plan(
 
 def _other_programs(
     A: Matrix, T: Matrix | None, levels: bool, first_hit: bool
-) -> list[tuple[str, str, bool, tuple[str, ...]]]:
+) -> list[jit.Program]:
     """What `_pulled` compiles for a T that no search has pulled over."""
     ids, offsets = A._indices.dtype, A._indptr.dtype
-    found: list[tuple[str, str, bool, tuple[str, ...]]] = []
+    found: list[jit.Program] = []
     if T is not None and "nonempty_count" not in T._derived:
-        found.append(("nonempty", nonempty_text(offsets), False, ("nonempty",)))
+        found.append(jit.Program("nonempty", nonempty_text(offsets), ("nonempty",)))
         if (first_hit or levels) and not T._transient:
             text, stem = leading_text(levels, ids, offsets), "leading_neighbours"
-            found.append((stem, text, False, (stem,)))
+            found.append(jit.Program(stem, text, (stem,)))
     return found
 
 
