@@ -30,7 +30,7 @@ class StreamedTo(str):
 class HostMatrix(Matrix):
     """A Matrix of a GPU, larger than its memory: `A.to("cuda", storage="host")`.
 
-    Columns and values are in pinned host memory. On the GPU are the row offsets and, while an
+    Columns and values are in pinned host memory. On the GPU are the row pointers and, while an
     operation runs, two buffers of 64 MB (or of the longest row). Products with vectors (`mxv`,
     `vxm`) and arrays (`A @ X`), and what is made of them alone (`bfs`, `pagerank` and other ranks),
     and `connected_components` copy the entries row by row into one buffer while a kernel works on

@@ -64,7 +64,7 @@ class Partition:
         """Ranges of ids with about equal numbers of entries; a row counts as one entry more, so
         that very many empty rows do not go to one shard.
 
-        `indptr` are the row offsets of the Matrix, on any device; only a few of them are read.
+        `indptr` are the row pointers of the Matrix, on any device; only a few of them are read.
         """
         shards = check_shards(shards)
         size = indptr.size - 1

@@ -238,9 +238,9 @@ def merge_labels(label: Array, u: Array, v: Array) -> Array:
     root, the least vertex of its component.
     """
     u, v = label[u], label[v]
-    nodes = np.unique(np.concatenate([u, v]))
-    ends = (np.searchsorted(nodes, u), np.searchsorted(nodes, v))
-    links = Matrix.from_coo(*ends, nrows=nodes.size, ncols=nodes.size)
+    roots = np.unique(np.concatenate([u, v]))
+    ends = (np.searchsorted(roots, u), np.searchsorted(roots, v))
+    edges = Matrix.from_coo(*ends, nrows=roots.size, ncols=roots.size)
     label = label.copy()
-    label[nodes] = nodes[contract_whole(links)._values]
+    label[roots] = roots[contract_whole(edges)._values]
     return label[label]

@@ -51,19 +51,19 @@ class Form:
 
 
 class Shard:
-    """The rows that a shard owns of a graph of `size` vertices, from the inner id `first` on.
+    """The rows that a shard owns of a graph of `size` vertices, from the internal id `first` on.
     `nonempty` has a bit for each: whether it has edges.
 
-    `ids` are the user's ids of own vertices, `places` the inner ids of all; None where both are the
-    same.
+    `ids` are the user's ids of own vertices, `internal_ids` the internal ones of all; None where
+    both are the same.
     """
 
     def __init__(
-        self, matrix: Matrix, size: int, first: int, ids: Array | None, places: Array | None
+        self, matrix: Matrix, size: int, first: int, ids: Array | None, internal_ids: Array | None
     ) -> None:
         self.matrix, self.size = matrix, size
         self.label = index_dtype(size)
-        nowhere = (jit.NULL if array is None else array for array in (ids, places))
+        nowhere = (jit.NULL if array is None else array for array in (ids, internal_ids))
         self.own = (size, first, matrix.nrows, *nowhere)  # as kernels take it
         types = {"I": matrix._indices.dtype, "O": matrix._indptr.dtype, "L": self.label}
         self.text = preamble.types(**types)
