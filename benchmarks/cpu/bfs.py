@@ -24,6 +24,7 @@ import scipy.sparse
 import spgraph as sg
 from benchmarks.cpu.bfs_peers import PEERS, System
 from benchmarks.measuring import arguments, each_graph, first_call, graphs, machine, rows
+from spgraph.backends.loops import LevelSearch
 from spgraph.containers import Vector
 from spgraph.iterations.level_search import Search, composed_search
 from spgraph.semirings import any_pair
@@ -98,7 +99,7 @@ def own_systems(A: sg.Matrix) -> list[System]:
         start = Vector.from_coo([source], [True], size=A.nrows)
         # the values of any_pair, too, as a loop that knows nothing of them
         typed = any_pair.resolve(start.dtype, A.dtype)
-        return Search(*composed_search(A, A.T, start, typed, True, "auto", A.nrows, False))
+        return Search(*composed_search(A, A.T, start, LevelSearch(A.nrows, typed)))
 
     def levels(result: Any, source: int) -> np.ndarray:
         return result.level.to_numpy(fill=-1).astype(np.int64)

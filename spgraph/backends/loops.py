@@ -14,6 +14,18 @@ Norm: TypeAlias = Literal[1, 2, "max"] | None
 NORMS: dict[Norm, int] = {None: 0, 1: 1, 2: 2, "max": 3}
 
 
+class LevelSearch(NamedTuple):
+    """What `search` is given beside the graph and where it starts: levels alone, up to `max_depth`,
+    unless there is a semiring.
+    """
+
+    max_depth: int
+    semiring: TypedSemiring | None = None
+    first_hit: bool = True  # whether a vertex's first product is its value
+    direction: str = "auto"
+    trace: bool = False
+
+
 class PowerIteration(NamedTuple):
     """x <- f(x), repeated: what `power` and `power_shard` are given beside x.
 

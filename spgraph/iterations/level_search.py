@@ -10,6 +10,7 @@ import numpy as np
 
 from spgraph import checks
 from spgraph import direction as directions
+from spgraph.backends.loops import LevelSearch
 from spgraph.containers import Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import Device, Direction, SemiringLike
 from spgraph.containers.storage.arrays import array_module, index_dtype
@@ -113,10 +114,11 @@ def search_checked(
     device = A.device
     fused = getattr(backend(device), "search", composed_search)
     typed = meaning.typed if meaning.values else None
-    given = (start, typed, meaning.first_hit, direction, depth, trace)
-    found = fused(A, A._T if _pulls(A, device, direction, meaning.first_hit) else None, *given)
+    asked = LevelSearch(depth, typed, meaning.first_hit, direction, trace)
+    T = A._T if _pulls(A, device, direction, meaning.first_hit) else None
+    found = fused(A, T, start, asked)
     if found is None:  # not of this Matrix, in host memory
-        found = composed_search(A, A._T if direction == "pull" else None, *given)
+        found = composed_search(A, A._T if direction == "pull" else None, start, asked)
     level, value, rows = found
     return level, value, None if rows is None else _levels(rows, level.nvals)
 
@@ -125,15 +127,12 @@ def composed_search(
     A: Matrix,
     T: Matrix | None,
     start: Vector,
-    semiring: TypedSemiring | None,
-    first_hit: bool,
-    direction: str,
-    max_depth: int,
-    trace: bool,
+    asked: LevelSearch,
 ) -> tuple[Vector, Vector | None, np.ndarray | None]:
     """`search` made of operations, with the arguments of a backend's: the reference for tests, and
     what runs where a backend has no fused form.
     """
+    semiring, trace = asked.semiring, asked.trace
     typed = any_pair.resolve(start.dtype, A.dtype) if semiring is None else semiring
     on, n, device = backend(A.device), A.nrows, A.device
     level = Vector.empty(n, index_dtype(n), device=device)
@@ -145,11 +144,11 @@ def composed_search(
         on.write(level, constant(q, depth, level.dtype), q.S, None, False)
         if value is not None:
             on.write(value, q, q.S, None, False)
-        if depth == max_depth:
+        if depth == asked.max_depth:
             break
-        way = "push" if T is None else direction
+        way = "push" if T is None else asked.direction
         if way == "auto":
-            way = directions.choose(q.nvals, n, A.nvals, n, n - level.nvals, first_hit)
+            way = directions.choose(q.nvals, n, A.nvals, n, n - level.nvals, asked.first_hit)
         frontier, unvisited = q, ~level.S
         # q<!visited> = q (+.x) A
         q = (

@@ -12,6 +12,7 @@ from fixtures_device import device  # noqa: F401
 from search_cases import CASES, GRAPHS, check_index_types, check_search, graph, matrix
 
 import spgraph as sg
+from spgraph.backends.loops import LevelSearch
 from spgraph.iterations.level_search import (
     TRANSPOSE_FROM,
     composed_search,
@@ -232,7 +233,7 @@ def test_fused_equals_composed(name: str, case: str, device: str) -> None:
     made, semiring = graph(name, case), CASES[case].semiring
     A, start = made.A.to(device), made.start().to(device)
     typed = typed_for_rounds("search", semiring, start.dtype, A.dtype, A.index_dtype)
-    level, value, _ = composed_search(A, A.T, start, typed, False, "auto", A.nrows, False)
+    level, value, _ = composed_search(A, A.T, start, LevelSearch(A.nrows, typed, first_hit=False))
     for direction in DIRECTIONS:
         fast = search(A, start, semiring, direction=direction)
         assert fast.level.isequal(level)

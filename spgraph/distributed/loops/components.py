@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from spgraph import direction as directions
+from spgraph.backends.loops import LevelSearch
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.containers import Matrix, Vector
@@ -159,7 +160,7 @@ def by_giant(A: DistributedMatrix, plan: Plan) -> DistributedVector | None:
     assert giant is not None and placement.peers is not None
     with giant.lock:
         giant.round += 1
-        level = searches.by_kernels(A, A._T, giant.start, None, "auto", MOST_LEVELS, False)[0]
+        level = searches.by_kernels(A, A._T, giant.start, LevelSearch(MOST_LEVELS))[0]
         steps = [
             shard.around(
                 *(visited._bits, giant.messages[k], giant.addresses[k], giant.capacity),

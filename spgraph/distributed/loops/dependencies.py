@@ -10,6 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
+from spgraph.backends.loops import LevelSearch
 from spgraph.backends.shards.buffers import forgotten_on_failure
 from spgraph.backends.shards.dependencies import Plan, Workspace
 from spgraph.containers.storage.arrays import Array
@@ -57,7 +58,7 @@ def _levels_from(
 ) -> DistributedVector:
     """The level of each vertex in a search from `source`."""
     start = A.device.unit(source, True, size=A.nrows, dtype=np.bool_)
-    return search(A, T, start, None, True, "auto", A.nrows, False)[0]
+    return search(A, T, start, LevelSearch(A.nrows))[0]
 
 
 # --- shards in step -------------------------------------------------------------------------------

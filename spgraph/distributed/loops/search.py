@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from spgraph.backends.loops import LevelSearch
 from spgraph.backends.shards import Steps
 from spgraph.backends.shards.graph import GraphRows, ShardedGraph
 from spgraph.backends.shards.search import COUNTS, Found, SearchRequest
@@ -35,11 +36,7 @@ def search(
     A: DistributedMatrix,
     T: DistributedMatrix | None,
     start: DistributedVector,
-    semiring: TypedSemiring | None,
-    first_hit: bool,
-    direction: str,
-    max_depth: int,
-    trace: bool,
+    asked: LevelSearch,
 ) -> Result:
     """As `search` of a backend: q<not visited> = q (add.multiply) A, level by level.
 
@@ -47,29 +44,26 @@ def search(
     into each other's memory, or in rounds with an exchange after each level. Where the backend has
     no kernels for that, a level is a product under the mask of the unvisited.
     """
-    tag_graph(A, start, semiring, max_depth)
+    tag_graph(A, start, asked.semiring, asked.max_depth)
     if one := single_device_of(A):
-        return one.run("search", T, start, semiring, first_hit, direction, max_depth, trace)
+        return one.run("search", T, start, asked)
     if A.device.has("SearchShard" if A.device.peers is None else "search_peers"):
-        return by_kernels(A, T, start, semiring, direction, max_depth, trace)
-    made = composed_search(A, T, start, semiring, first_hit, direction, max_depth, trace)
-    return cast(Result, made)
+        return by_kernels(A, T, start, asked)
+    return cast(Result, composed_search(A, T, start, asked))
 
 
 def by_kernels(
     A: DistributedMatrix,
     T: DistributedMatrix | None,
     start: DistributedVector,
-    semiring: TypedSemiring | None,
-    direction: str,
-    max_depth: int,
-    trace: bool,
+    asked: LevelSearch,
 ) -> Result:
     """The same on several GPUs. Where they write into each other's memory the host waits for no
     device, unless `start` has to be made sparse. In rounds, the first search of a graph prepares
     it.
     """
-    placement, parents = A.device, semiring is not None and finds_parents(semiring)
+    placement, semiring = A.device, asked.semiring
+    parents = semiring is not None and finds_parents(semiring)
     # kernels of one launch take a start of one entry as numbers
     sources, values = sparse_entries(start) if placement.peers is None else start_entries(start)
     T = A._T if T is None and parents and placement.peers is not None else T
@@ -77,19 +71,19 @@ def by_kernels(
     rows: Rows = [None] * len(sources), A.nrows
     if T is not None:
         rows = rows_of(placement, graph, semiring is not None)
-    asked = SearchRequest(
+    request = SearchRequest(
         *rows,
         sources,
         values=None if semiring is None else values,
         semiring=None if parents else semiring,
-        direction="push" if T is None else direction,
-        max_depth=max_depth,
-        trace=trace,
+        direction="push" if T is None else asked.direction,
+        max_depth=asked.max_depth,
+        trace=asked.trace,
     )
     if placement.peers is None:
-        found, levels = in_rounds(A, graph, asked)
+        found, levels = in_rounds(A, graph, request)
     else:
-        found, levels = placement.kernels.search_peers(graph, placement.peers, asked)
+        found, levels = placement.kernels.search_peers(graph, placement.peers, request)
     level = joined(A, found, [part.level for part in found], [part.visited for part in found])
     if semiring is None:
         return level, None, levels

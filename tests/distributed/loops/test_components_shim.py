@@ -21,6 +21,7 @@ import tests.iterations.test_contract as graphs
 from spgraph import direction as directions
 from spgraph.backends import cuda
 from spgraph.backends.cuda.runtime import jit
+from spgraph.backends.loops import LevelSearch
 from spgraph.containers.storage.arrays import pack_bits
 from spgraph.distributed import DistributedVector, Placement
 from spgraph.distributed.loops import components
@@ -39,15 +40,13 @@ def on_the_shim() -> Any:
         yield
 
 
-def search(
-    A: Any, T: Any, start: Any, semiring: Any, direction: str, depth: int, trace: bool
-) -> tuple[Any, None, None]:
+def search(A: Any, T: Any, start: Any, asked: LevelSearch) -> tuple[Any, None, None]:
     """Breadth-first search by plain products, in shards."""
     S = A.gather().to_scipy().astype(bool)
     ids = start.gather().to_coo()[0]
     seen = np.zeros(A.nrows, bool)
     seen[ids] = True
-    for _ in range(depth):
+    for _ in range(asked.max_depth):
         seen |= S.T @ seen
     shards = []
     for k in range(len(A.shards)):

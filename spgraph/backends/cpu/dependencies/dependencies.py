@@ -10,6 +10,7 @@ import numpy as np
 from spgraph import direction as directions
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.backends.cpu.search.search import search
+from spgraph.backends.loops import LevelSearch
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype, unpack_bits
 from spgraph.process.activity import step
@@ -118,7 +119,7 @@ def _level_parallel(
 
 def _levels_from(A: Matrix, T: Matrix, source: int) -> Vector:
     start = Vector.unit(source, True, size=A.nrows, dtype=bool)
-    return search(A, T, start, None, True, "auto", A.nrows, False)[0]
+    return search(A, T, start, LevelSearch(A.nrows))[0]
 
 
 def _edges(A: Matrix, T: Matrix) -> tuple[np.ndarray, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from spgraph import direction as directions
 from spgraph.backends.cpu.runtime import jit, memory, pool, preamble
+from spgraph.backends.loops import LevelSearch
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype, words
 from spgraph.semirings import TypedSemiring
@@ -102,21 +103,15 @@ _unused: memory.Unused[Workspace] = []
 
 
 def search(
-    A: Matrix,
-    T: Matrix | None,
-    start: Vector,
-    semiring: TypedSemiring | None,
-    first_hit: bool,
-    direction: str,
-    max_depth: int,
-    trace: bool,
+    A: Matrix, T: Matrix | None, start: Vector, asked: LevelSearch
 ) -> tuple[Vector, Vector | None, np.ndarray | None]:
     """(level, value, rows of the trace) of the masked level iteration over A from the entries of
     `start`; T is A's transpose, for pull (None: only push).
 
-    `semiring` None computes levels only, and value is None. `first_hit`: a vertex's first product
-    is its value. If products do not use the values of A, one kernel serves all their types.
+    Without a semiring value is None. If products do not use the values of A, one kernel serves all
+    their types.
     """
+    max_depth, semiring, first_hit, direction, trace = asked
     start = start.to_sparse()
     n, ids = A.nrows, A._indices.dtype
     pattern = None if semiring is None else semiring.of_pattern

@@ -18,6 +18,7 @@ from spgraph.backends.cuda.dependencies.dependencies_shard import (
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.search.search import search
 from spgraph.backends.cuda.structure.index_types import with_index_types
+from spgraph.backends.loops import LevelSearch
 from spgraph.backends.shards.dependencies import RANGE_WORDS, Plan, Workspace
 from spgraph.backends.shards.graph import GraphRows
 from spgraph.containers import Matrix, Vector
@@ -214,7 +215,7 @@ def _level_parallel(
 
 def _levels_from(A: Matrix, T: Matrix, source: int) -> Vector:
     start = Vector.unit(source, True, size=A.nrows, dtype=bool, device=A.device)
-    return search(A, T, start, None, True, "auto", A.nrows, False)[0]
+    return search(A, T, start, LevelSearch(A.nrows))[0]
 
 
 def _copied(level: Vector) -> Vector:

@@ -13,6 +13,7 @@ from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.runtime.start import state_and_start
 from spgraph.backends.cuda.search.search_rows import leading, leading_text, nonempty, nonempty_text
 from spgraph.backends.cuda.structure.index_types import with_index_types
+from spgraph.backends.loops import LevelSearch
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import Array, array_module, index_dtype, move, words
 from spgraph.containers.storage.device_memory import address, places
@@ -33,21 +34,14 @@ CONTROL, DEPTH, VISITED = 24, 21, 22
 
 @jit.on_device
 def search(
-    A: Matrix,
-    T: Matrix | None,
-    start: Vector,
-    semiring: TypedSemiring | None,
-    first_hit: bool,
-    direction: str,
-    max_depth: int,
-    trace: bool,
+    A: Matrix, T: Matrix | None, start: Vector, asked: LevelSearch
 ) -> tuple[Vector, Vector | None, np.ndarray | None]:
     """(level, value, rows of the trace): the masked level iteration over A from the entries of
     `start`, to be pulled over T = A's transpose.
 
-    `semiring` None settles levels only; `first_hit` says that a vertex's first product decides. One
-    small copy or fill, and one launch; nothing is read back, unless a trace is asked for.
+    One small copy or fill, and one launch; nothing is read back, unless a trace is asked for.
     """
+    max_depth, semiring, first_hit, direction, trace = asked
     xp = array_module(A._indptr)
     if entry_of(start) is None:
         start = start.to_sparse()

@@ -22,6 +22,7 @@ from spgraph.backends import cpu, cuda
 from spgraph.backends.cuda import streamed
 from spgraph.backends.cuda.runtime import jit
 from spgraph.backends.cuda.streamed import chunks, mapped_matrix
+from spgraph.backends.loops import LevelSearch
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage import host_matrix
 from spgraph.containers.storage.host_matrix import HostMatrix, StreamedTo
@@ -317,7 +318,7 @@ def test_a_search_is_one_launch_where_a_first_hit_decides(
         T = S.T  # held, for a view's arrays are
         wide = HostMatrix(T.to("cpu"), "cpu")
         wide._host._indices = wide._host._indices.astype(np.int64)
-        assert streamed.search(S, wide, start, None, True, "auto", 9, False) is None
+        assert streamed.search(S, wide, start, LevelSearch(9)) is None
 
 
 def test_a_level_must_not_outlast_the_wait_of_other_blocks(
@@ -327,7 +328,7 @@ def test_a_level_must_not_outlast_the_wait_of_other_blocks(
     S = HostMatrix(sg.generators.grid(3, 3), "cpu")
     start = Vector.unit(0, 0, size=9, dtype="int64")
     monkeypatch.setattr(streamed_search, "MOST", S.nbytes - 1)
-    assert streamed.search(S, S, start, None, True, "auto", 9, False) is None
+    assert streamed.search(S, S, start, LevelSearch(9)) is None
     found = search(S, start, "any_pair")
     assert found.level.to_numpy().tolist() == [0, 1, 2, 1, 2, 3, 2, 3, 4]
 
