@@ -7,9 +7,10 @@ CuPy's current stream of the containers' device. Importing this package needs ne
 GPU.
 """
 
-from spgraph.backends.cuda.closure.closure import closure, dag_edges
+from spgraph.backends.cuda.closure.closure import closure
 from spgraph.backends.cuda.closure.closure_peers import closure_peers
 from spgraph.backends.cuda.closure.closure_rounds import Shard as ClosureShard
+from spgraph.backends.cuda.closure.dag_edges import dag_edges
 from spgraph.backends.cuda.closure.parents import (
     closure_counted,
     closure_path_parents,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spgraph.backends.cuda.closure import closure as of_closure
-from spgraph.backends.cuda.closure.closure import EVERY
+from spgraph.backends.cuda.closure.dag_edges import EVERY
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.backends.cuda.structure.index_types import with_index_types
 from spgraph.containers import Matrix, Vector

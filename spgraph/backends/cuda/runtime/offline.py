@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from spgraph import semirings
-from spgraph.backends.cuda.closure.closure import closure_preamble, dag_edges_preamble
+from spgraph.backends.cuda.closure.closure import closure_preamble
 from spgraph.backends.cuda.closure.closure import program as closure_program
+from spgraph.backends.cuda.closure.dag_edges import dag_edges_preamble
 from spgraph.backends.cuda.closure.parents import closure_parents_preamble, parents_preamble
 from spgraph.backends.cuda.dependencies.dependencies_shard import program as dependencies_program
 from spgraph.backends.cuda.entrywise import masked_write, storage, vectors

@@ -15,6 +15,7 @@ from closure_cases import CASES, GRAPHS, best_parents, entries, fixed_point, gra
 
 import spgraph as sg
 from spgraph.algorithms.sssp import sssp
+from spgraph.backends import cuda
 from spgraph.containers import Matrix, Vector
 from spgraph.iterations.integer_sums import plus_and_one
 from spgraph.iterations.path_parents import with_paths
@@ -50,7 +51,7 @@ def test_tight_equals_plain_loops(name: str) -> None:
     values = np.array([x[v] for v in sorted(x)], np.int64)
     v = Vector.from_coo(np.array(sorted(x)), values, size=made.A.nrows)
     for storage in (v, v.to_bitmap()):
-        found = host().dag_edges(made.A, storage, min_plus.resolve("int64", "int64"))
+        found = cuda.dag_edges(made.A, storage, min_plus.resolve("int64", "int64"))
         expected = sorted(
             (i, j) for (i, j), a in made.edges.items() if i in x and j in x and x[i] + a == x[j]
         )
@@ -68,7 +69,7 @@ def test_tight_over_chunks(entries_: int) -> None:
     A = Matrix.from_coo(keys // 90, keys % 90, a.astype(np.uint8), nrows=90, ncols=90)
     A = of_types(A, "int64", "int64", A.values)
     x = rng.integers(0, 4, 90)
-    found = host().dag_edges(A, Vector.from_dense(x), min_plus.resolve("int64", "uint8"))
+    found = cuda.dag_edges(A, Vector.from_dense(x), min_plus.resolve("int64", "uint8"))
     expected = keys[x[keys // 90] + a == x[keys % 90]]
     rows, columns = found.to_coo()[:2]
     assert np.array_equal(rows * 90 + columns, expected)
