@@ -82,8 +82,8 @@ def closure_peers(
             buffers.launch(plan, arguments)
         states = fetch_results("closure", buffers, results)
     return [
-        Part(*part, state[0], state[1], not state[3])
-        for part, state in zip(found, states, strict=True)
+        Part(*part, reached, looked, not unsettled)
+        for part, (reached, looked, _, unsettled, _) in zip(found, states, strict=True)
     ]
 
 

@@ -40,6 +40,8 @@ from spgraph.semirings import TypedSemiring, min_secondi
 # as in kernels/shards/search_peers.cu
 CONTROL_BYTES = 128
 THREADS = 1024
+# words of a launch's result, and where how many vertices and levels it has found lie
+RESULT, VISITED, DEPTH = 3, 0, 1
 
 # levels, values, and their bits, as in Found
 Results: TypeAlias = tuple[Array, Array | None, Array, Array | None]
@@ -66,7 +68,7 @@ def search_peers(
             xp = array_module(shard.indptr)
             with jit.device(shard.indptr):
                 found.append(results_of(xp, shard.indptr.size - 1, kind, dtype))
-                results.append(xp.empty(3, np.int64))
+                results.append(xp.empty(RESULT, np.int64))
                 rows = jit.NULL if levels is None else xp.zeros((max(1, levels), 4), np.int64)
                 traces.append(rows)
             made = (jit.NULL if array is None else array for array in found[k])
@@ -87,9 +89,11 @@ def search_peers(
             limits = (number, way, asked.max_depth, deadline)
             found, totals, traces = launch(None)
             if asked.trace:
-                found, totals, traces = launch(totals()[0][1])
-                levels = totals()[0][1]
-    visited = [functools.partial(lambda k, of: of()[k][0], k, totals) for k in range(len(found))]
+                found, totals, traces = launch(totals()[0][DEPTH])
+                levels = totals()[0][DEPTH]
+    visited = [
+        functools.partial(lambda k, of: of()[k][VISITED], k, totals) for k in range(len(found))
+    ]
     parts = [Found(*part, number) for part, number in zip(found, visited, strict=True)]
     return parts, move(traces[0], "cpu")[:levels] if asked.trace else None
 
