@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.pages import tables
+from benchmarks.pages.svg import svg, text
 from spgraph.plot.style import FAINT, GREY, SERIES
 
 TASKS = ("bfs", "bfs levels", "bfs push", "sssp", "components", "betweenness", "pagerank")
@@ -82,8 +83,6 @@ def weak(result: dict[str, Any]) -> tuple[list[str], dict[str, Points]]:
 
 def picture() -> str:
     """The SVG: two panels side by side, a line a task, the ideal dashed."""
-    from benchmarks.pages.figures import svg, text
-
     _, result = tables.newest("distributed_gpu")
     (graph, faster), (chain, rates) = strong(result), weak(result)
     parts = [text(20, 26, f"Scaling over GPUs: {result['machine']['gpu']['name']}", size=15)]
@@ -99,8 +98,6 @@ def picture() -> str:
 
 def panel(left: int, lines: dict[str, Points], ideal: Any) -> list[str]:
     """Axes, the dashed ideal, a line a task with its name at the end."""
-    from benchmarks.pages.figures import text
-
     counts = sorted({n for points in lines.values() for n, _ in points})
     top = 1.1 * max(ideal(counts[-1]), *(y for points in lines.values() for _, y in points))
     step = 0.5 if top > 1.5 else 0.25
