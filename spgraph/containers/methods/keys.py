@@ -72,6 +72,8 @@ def _crossed(rows: Any, columns: Any) -> tuple[Any, Any]:
     upright = is_array(rows) and rows.ndim == 2 and rows.shape[1] == 1
     if upright and is_array(columns) and columns.shape in ((columns.size,), (1, columns.size)):
         return rows.reshape(-1), columns.reshape(-1)
+    if upright and isinstance(columns, list):
+        return rows.reshape(-1), columns
     return rows, columns
 
 

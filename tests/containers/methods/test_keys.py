@@ -101,6 +101,30 @@ def test_lists_are_written_and_sparse_arrays_are_keys() -> None:
     assert A.toarray().tolist() == [[0, 2, 0], [0, 0, 0], [0, 0, 0]]
 
 
+def test_lists_with_zero_fit_unsigned_integers() -> None:
+    """They may be written where an array of int64 may not."""
+    v = sg.Vector(np.array([1, 2, 3], np.uint8))
+    v[[0, 2]] = [0, 255]
+    assert v.to_numpy().tolist() == [0, 2, 255] and v.dtype == np.uint8
+    with pytest.raises(DomainMismatch, match="got int64"):
+        v[[0, 2]] = [-1, 5]
+    with pytest.raises(DomainMismatch, match="got int64"):
+        v[[0, 2]] = np.array([0, 5])
+
+
+def test_rows_and_columns_in_every_form(device: str) -> None:
+    """Each of the rows with each of the columns, as numpy.ix_ means them."""
+    A, expected = sg.Matrix(DENSE).to(device), DENSE[np.ix_([2, 0], [1, 2])].tolist()
+    rows, columns = on(device, np.array([2, 0])), on(device, np.array([1, 2]))
+    for flat in ([2, 0], rows):
+        for given in ([1, 2], columns):
+            assert host(A[flat, given]).tolist() == expected
+    for given in ([1, 2], columns, columns[None, :]):
+        assert host(A[rows[:, None], given]).tolist() == expected
+    with pytest.raises(DomainMismatch, match="expected a slice or 1 dimension, got 2"):
+        A[rows[:, None], columns[:, None]]
+
+
 IDS = ["int8", "uint8", "int16", "uint32", "uint64", ">i8"]
 
 
