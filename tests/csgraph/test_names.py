@@ -68,6 +68,8 @@ def test_one_and_zero_are_flags_as_in_scipy(name: str, flag: str) -> None:
             if scipy.sparse.issparse(other):
                 mine, other = mine.toarray(), other.toarray()
             np.testing.assert_array_equal(mine, other)
+    with pytest.raises(TypeError, match=f"{name}: {flag}: expected True or False, or 1 or 0"):
+        getattr(ours, name)(G.copy(), **given, **{flag: "yes"})
 
 
 def test_the_table_of_what_is_scipys() -> None:
