@@ -149,12 +149,13 @@ def timed(
     """The row of every system that answers right."""
     each = [0] if cell.sources is None else cell.sources
     last = each[-1]
+    run = functools.partial(suite.run, program, cell.kernel, sources, threads=threads)
     # the first call compiles, the second is the measure of how many there is time for
     found = {name: _call(call, last) for name, call in cell.calls.items()}
     expected = cell.answers["spgraph"](found["spgraph"][1])
     pilot = _call(cell.calls["spgraph"], last)[0]
     calls = max(1, min(MOST_CALLS, int(seconds * 1e3 / pilot / len(each))))
-    first = suite.run(program, cell.kernel, sources, len(each), threads)
+    first = run(len(each))
     slow = max(pilot, *first.times) > SLOW
     answers = {name: cell.answers[name](found[name][1]) for name in cell.calls}
     answers["gapbs"] = cell.answers["gapbs"](first.result)
@@ -169,26 +170,40 @@ def timed(
     # of GAPBS, a process of its own, that with its graph
     seen["gapbs"] = rows.Untimed(first.times[0], 0, first.peak_bytes)
     del first
-    times: dict[str, list[float]] = {name: [] for name in fault if not fault[name]}
-    names = list(times)
-    warm = 0 if slow else len(each)
-    for turn in range(1 if slow else TURNS):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            if name == "gapbs":
-                count = warm + calls * len(each)
-                run = suite.run(program, cell.kernel, sources, count, threads)
-                times[name] += run.times[warm:]
-            else:
-                time.sleep(PAUSE)
-                for source in each:
-                    if not slow:
-                        _call(cell.calls[name], source)
-                    times[name] += [_call(cell.calls[name], source)[0] for _ in range(calls)]
+    names = [name for name in fault if not fault[name]]
+    times = _in_turns(cell.calls, names, each, run, calls, slow)
     systems: dict[str, Any] = {name: {"error": fault[name]} for name in fault if fault[name]}
     systems |= {name: rows.row(times[name], seen[name]) for name in names}
     if "gapbs" in times:
         systems["gapbs"]["program"] = "/".join((program.build, program.name, *program.options))
     return {"systems": systems, **rows.ratios(systems)}
+
+
+def _in_turns(
+    own: dict[str, Callable[[int], Any]],
+    names: list[str],
+    sources: list[int],
+    run: Callable[[int], gapbs_programs.Run],
+    calls: int,
+    slow: bool,
+) -> dict[str, list[float]]:
+    """The times of so many calls from each source by the systems of these names, which take turns:
+    `own` in this process, after a call that warms up unless they are slow; GAPBS by `run`, a
+    process for as many calls as it is told.
+    """
+    times: dict[str, list[float]] = {name: [] for name in names}
+    warm = 0 if slow else len(sources)
+    for turn in range(1 if slow else TURNS):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            if name == "gapbs":
+                times[name] += run(warm + calls * len(sources)).times[warm:]
+                continue
+            time.sleep(PAUSE)
+            for source in sources:
+                if not slow:
+                    _call(own[name], source)
+                times[name] += [_call(own[name], source)[0] for _ in range(calls)]
+    return times
 
 
 def _call(call: Callable[[int], Any], source: int) -> tuple[float, Any]:

@@ -91,21 +91,20 @@ def free_memory() -> None:
 def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> None:
     """All tasks on one graph, by one GPU and by several."""
     tasks = options.tasks.split(",") if options.tasks else list(TASKS)
+    tasks = [task for task in tasks if name != GRID or task in ON_THE_GRID]
     sources: list[int] = []
     answers: dict[tuple[str, int], Any] = {}
     for devices in map(int, options.devices.split(",")):
-        names = [f"cuda:{d}" for d in range(devices)]
         ways = [*options.exchange.split(","), *(["auto"] if name == GRID else [])]
         for exchange in ways if devices > 1 else [""]:
             began = time.perf_counter()
             given = {"exchange": exchange} if exchange else {}
-            A = graph(name, names, given)
+            place = {"graph": name, "devices": devices} | given
+            A = graph(name, [f"cuda:{d}" for d in range(devices)], given)
             W = weighted(A) if {"sssp", "sssp parents"} & set(tasks) else None
             if devices == 1:
                 A, W = (None if G is None else one_device(G) for G in (A, W))
-                found = sg.bfs(A, int(A.row_degrees().values.argmax()), parents=False)
-                reached = import_cupy().asnumpy(found.level.to_coo()[0])
-                sources = graphs.draw_sources(reached, options.sources)
+                sources = sources_of(A, options.sources)
                 result["graphs"][name] = {
                     "vertices": A.nrows,
                     "directed_edges": A.nvals,
@@ -114,32 +113,38 @@ def measure(name: str, options: argparse.Namespace, result: dict[str, Any]) -> N
                 }
             print(f"{name}, {devices} {exchange}: {time.perf_counter() - began:.1f} s", flush=True)
             for task in tasks:
-                if name == GRID and task not in ON_THE_GRID:
-                    continue
-                row = {"algorithm": task, "graph": name, "devices": devices}
-                row |= {"exchange": exchange} if exchange else {}
+                row = {"algorithm": task} | place
                 try:
                     row |= timed(task, A, W, sources, answers, options.calls)
                     if exchange in ("", "nccl"):
                         row["cost"] = cost(task, A, W, sources[0])
                 except Exception as error:  # the next task may still be measured
-                    place = traceback.extract_tb(error.__traceback__)[-1]
-                    where = f"{pathlib.Path(place.filename).name}:{place.lineno}"
-                    fault = f"{name} {devices} {exchange} {task}: {error!r} at {where}"
-                    result["faults"].append(fault[:400])
-                    print("  ", fault[:400], flush=True)
-                    if "ms" not in row:
-                        continue
-                result["results"].append(row)
-                print(f"   {task:15s} {row['ms']:9.3f} ms", flush=True)
+                    result["faults"].append(fault_of(row, error))
+                    print("  ", result["faults"][-1], flush=True)
+                if "ms" in row:
+                    result["results"].append(row)
+                    print(f"   {task:15s} {row['ms']:9.3f} ms", flush=True)
             if name == GRID and exchange != "auto":
-                row = {"algorithm": "round", "graph": name, "devices": devices}
-                row |= ({"exchange": exchange} if exchange else {}) | round_us(A, sources[0])
+                row = {"algorithm": "round"} | place | round_us(A, sources[0])
                 result["results"].append(row)
                 print(f"   a round      {row['us']:9.3f} us", flush=True)
             if devices > 1:
                 A.device.communicator.close()
             del A, W
+
+
+def sources_of(A: Any, count: int) -> list[int]:
+    """So many vertices that a search from the one of largest degree reaches."""
+    found = sg.bfs(A, int(A.row_degrees().values.argmax()), parents=False)
+    return graphs.draw_sources(import_cupy().asnumpy(found.level.to_coo()[0]), count)
+
+
+def fault_of(row: dict[str, Any], error: Exception) -> str:
+    """What was not measured, why, and where it failed, in a line."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{pathlib.Path(place.filename).name}:{place.lineno}"
+    what = f"{row['graph']} {row['devices']} {row.get('exchange', '')} {row['algorithm']}"
+    return f"{what}: {error!r} at {where}"[:400]
 
 
 def graph(name: str, devices: list[str], given: dict[str, Any]) -> Any:
