@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import spgraph as sg
 from spgraph.backends.cpu.entrywise import masks
 from spgraph.backends.cpu.products import products
 from spgraph.backends.cpu.runtime import cache, jit
@@ -30,6 +31,19 @@ def test_an_edited_kernel_is_compiled_anew(
         made = jit.module.__wrapped__("given", "OFFSET = 10")
         made.fill(0, 1, 0, z)
         assert z[0] == number + 10
+
+
+def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = sg.Matrix.from_coo([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], nrows=4, ncols=4)
+
+    def calls() -> tuple[sg.Vector, sg.Matrix]:  # whose kernels share texts
+        return sg.clustering(A), sg.ewise_add(A, A)
+
+    expected = calls()
+    monkeypatch.setattr(jit, "BACKEND", pathlib.Path("nowhere"))
+    monkeypatch.setattr(pathlib.Path, "read_text", lambda path, **_: pytest.fail(f"read {path}"))
+    for made, before in zip(calls(), expected, strict=True):
+        assert made.isequal(before)
 
 
 def test_what_nobody_holds_is_released_and_compiled_or_loaded_again(

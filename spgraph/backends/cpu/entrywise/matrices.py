@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from types import ModuleType
 
 import numpy as np
@@ -157,13 +156,7 @@ def _filled(
 
 def _ewise_kernels(text: str) -> ModuleType:
     """The kernels of kernels/matrix_ewise.py under the preamble `text`."""
-    return jit.module("matrix_ewise", _searches() + text)
-
-
-@functools.cache
-def _searches() -> str:
-    """The searches of device/kernels/lower_bound.py, read once."""
-    return jit.text_of("lower_bound")
+    return jit.module("matrix_ewise", jit.text_of("lower_bound") + text)
 
 
 def _common(A: Matrix, B: Matrix, parts: tuple[int, np.ndarray], bound: int) -> np.ndarray:
@@ -197,7 +190,7 @@ def _allowed(A: Matrix, mask: Mask) -> Matrix:
     M = mask.parent
     assert isinstance(M, Matrix)
     flags, sizes = memory.empty(A.nvals, bool), row_sizes(A.nrows, A.nvals)
-    kernel = jit.module("matrix_write", _searches()).matrix_allowed
+    kernel = jit.module("matrix_write", jit.text_of("lower_bound")).matrix_allowed
     # a structural mask is a mask whose values are all true
     m = (np.ones(1, bool), np.uint64(0)) if mask.structure else (M._values, keep(M))
     given = (A._indptr, A._indices, M._indptr, M._indices, *m, mask.complement)
