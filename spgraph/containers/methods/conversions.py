@@ -23,6 +23,7 @@ from spgraph.containers.storage.arrays import (
     on_device,
     on_its_device,
     read_only,
+    unpack_bits,
 )
 from spgraph.containers.storage.casting import differs, dtype_beside
 from spgraph.containers.storage.compressed import (
@@ -92,7 +93,6 @@ class VectorConversions(VectorParts):
 
     @on_its_device
     def _dense(self, fill: Scalar | None) -> Array:
-        xp = array_module(self._values)
         if self.nvals == self.size:
             return self.to_bitmap()._values.copy()
         if fill is None:
@@ -100,10 +100,14 @@ class VectorConversions(VectorParts):
                 f"fill: the Vector has {self.nvals} entries in {self.size} positions; "
                 "say what stands in the empty ones, for example to_numpy(fill=-1)"
             )
-        v = self.to_sparse()
-        dense = xp.full(self.size, fill, dtype_beside(v._values, fill))
-        dense[v._indices] = v._values
-        return dense
+        xp = array_module(self._values)
+        if self._bits is None:
+            dense = xp.full(self.size, fill, dtype_beside(self._values, fill))
+            dense[self._indices] = self._values
+            return dense
+        present = unpack_bits(self._bits, self.size)
+        kind = dtype_beside(self._values, fill, present)
+        return xp.where(present, self._values, xp.full(1, fill, kind))  # CuPy writes -0.0 as 0.0
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _by_numpy(function, args, kwargs)

@@ -154,9 +154,10 @@ def one_number(argument: str, value: Any, dtype: np.dtype) -> np.ndarray:
     return made
 
 
-def dtype_beside(values: Array, fill: Scalar) -> np.dtype:
+def dtype_beside(values: Array, fill: Scalar, present: Array | None = None) -> np.dtype:
     """The type of an array of `values` and of the number `fill`; ValueError where it does not hold
     all of them: float64, which NumPy promotes integers of 64 bits to, rounds those beyond 2**53.
+    Where given, `present` says which of the values count.
     """
     as_array("fill", fill)  # refuses numpy.ma.masked
     dtype, least = values.dtype, np.min_scalar_type(fill)
@@ -168,7 +169,8 @@ def dtype_beside(values: Array, fill: Scalar) -> np.dtype:
             return dtype
     wide = np.result_type(dtype, least) if least.kind != "f" else _beside_float(dtype, fill)
     if wide.kind == "f" and dtype.kind in "iu" and values.size:
-        lost = rounded(values) if dtype.itemsize == 8 else values[:0]
+        entries = values if present is None else compress(present, values)
+        lost = rounded(entries) if dtype.itemsize == 8 else values[:0]
         if lost.size or (least.kind in "iu" and int(wide.type(fill)) != int(fill)):
             raise ValueError(
                 f"fill: expected a number that {dtype} holds, got {fill!r}: an array of both is of "

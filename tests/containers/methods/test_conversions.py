@@ -193,6 +193,18 @@ def test_to_numpy_rounds_no_integer(device: str) -> None:
     assert w.to_numpy(fill=2**63).tolist() == [2**63, 5, 2**63]
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_to_numpy_looks_at_entries_alone(dtype: str, device: str) -> None:
+    given = np.array([1, 0, 1], dtype)
+    v = Vector.from_coo([0, 2, 40], given, size=70).to(device)
+    assert v.storage == "bitmap"
+    # beneath an absent bit, where kernels leave what they computed
+    v._values[1] = 2**53 + 1 if dtype in ("int64", "uint64") else 1
+    for fill in (0, -1, -0.0, 2.5, float("nan"), 2**40):
+        found, expected = v.to_numpy(fill), v.to_sparse().to_numpy(fill)
+        assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+
+
 def test_dlpack_goes_out_where_full() -> None:
     v = Vector.from_dense([1.0, 2.0])
     assert np.from_dlpack(v).tolist() == [1, 2]
