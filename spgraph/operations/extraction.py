@@ -13,7 +13,7 @@ from spgraph.containers.storage.arrays import Array, array_module, index_dtype, 
 from spgraph.containers.storage.numbers import is_integer
 from spgraph.containers.storage.selection import compress
 from spgraph.errors import DomainMismatch
-from spgraph.operations.indices import index_array, one_index
+from spgraph.operations.indices import index_array, is_all, one_index
 from spgraph.steps import backend, finish, is_distributed
 
 
@@ -97,12 +97,17 @@ def extract(
 
 
 def _of_vector(u: Vector, indices: object, argument: str) -> Vector:
-    if indices is None:
+    if is_all(indices):
         return u.dup()
     if isinstance(indices, slice) and not is_distributed(u):
         return _sliced(u, indices, len(range(*indices.indices(u.size))))
     ids = index_array("extract", indices, u.size, u.device, argument)
     return backend(u.device).extract(u, ids)
+
+
+def _of_line(line: Vector, indices: object, argument: str) -> Vector:
+    """The part of a row or column that was made for this call."""
+    return line if is_all(indices) else _of_vector(line, indices, argument)
 
 
 def _of_matrix(A: Matrix, rows: object, columns: object) -> Matrix | Vector:
@@ -112,20 +117,20 @@ def _of_matrix(A: Matrix, rows: object, columns: object) -> Matrix | Vector:
                 "extract: indices, columns: expected at most one integer; A[i, j] reads one entry"
             )
         i = one_index("extract", "indices", rows, A.nrows)
-        return _of_vector(_row(A, i), columns, "columns")
+        return _of_line(_row(A, i), columns, "columns")
     if is_integer(columns):
         j = one_index("extract", "columns", columns, A.ncols)
         if is_distributed(A):
-            return _of_vector(backend(A.device).extract_column(A, j), rows, "indices")
+            return _of_line(backend(A.device).extract_column(A, j), rows, "indices")
         if A.has_transpose:
-            return _of_vector(_row(A._T, j), rows, "indices")
+            return _of_line(_row(A._T, j), rows, "indices")
         return _column(backend(A.device).extract_matrix(A, _ids(A, rows, 0), _ids(A, [j], 1)))
     return backend(A.device).extract_matrix(A, _ids(A, rows, 0), _ids(A, columns, 1))
 
 
 def _ids(A: Matrix, indices: object, axis: int) -> Array | None:
     """Checked rows (axis 0) or columns (1); None for all."""
-    if indices is None or (isinstance(indices, slice) and indices == slice(None)):
+    if is_all(indices):
         return None
     if isinstance(indices, Vector) and is_distributed(indices):
         indices = indices.to_numpy()

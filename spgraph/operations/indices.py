@@ -17,6 +17,11 @@ from spgraph.errors import BackendMismatch, DomainMismatch, IndexOutOfBound
 ID_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
+def is_all(indices: object) -> bool:
+    """Whether None or a full slice says: all of them."""
+    return indices is None or (isinstance(indices, slice) and indices == slice(None))
+
+
 def one_index(name: str, argument: str, index: Any, size: int) -> int:
     """A single index as an int >= 0; a negative one counts from the end."""
     if not -size <= index < size:
