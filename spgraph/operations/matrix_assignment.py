@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from types import ModuleType
 from typing import Any, NamedTuple, Self
 
@@ -12,8 +13,9 @@ from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.annotations import BinaryLike
 from spgraph.containers.storage.arrays import INT64_MAX, Array, array_module, index_dtype
 from spgraph.containers.storage.numbers import is_integer
+from spgraph.containers.storage.values import same_numbers
 from spgraph.errors import DimensionMismatch
-from spgraph.operations.indices import index_array, one_index
+from spgraph.operations.indices import index_array, is_all, one_index
 from spgraph.operations.repeats import folded, has_repeats, refuse_repeats, widened
 from spgraph.semirings import Function, binary, indexunary
 from spgraph.steps import backend, fitted, is_distributed, write
@@ -39,6 +41,8 @@ def assign_matrix(
             for ids in (indices, columns)
         ]
         return backend(w.device).assign_matrix(w, value, *at, mask, accum, replace)
+    if mask is None and accum is None and _put(w, indices, columns, value):
+        return w
     region = Region.of(w, indices, columns)
     V = _value_matrix(w, value, region)
     if V is None:
@@ -47,7 +51,7 @@ def assign_matrix(
     if function is None:
         refuse_repeats("indices", region.rows)
         refuse_repeats("columns", region.cols)
-    if V is None and not region.has_repeats:
+    if V is None and (function is None or not region.has_repeats):
         T = _filled(w, value, region, mask)
         if function is None and not region.is_whole:
             function = binary.second.resolve(w.dtype, T.dtype)
@@ -57,6 +61,37 @@ def assign_matrix(
         T, function = _written(w, V, region, mask, accum, function)
     write("assign", w, T, mask, function, replace)
     return w
+
+
+def _put(w: Matrix, i: Any, j: Any, value: Any) -> bool:
+    """w[i, j] = value, without a kernel; False, and nothing happens, unless that is a number at one
+    position of a Matrix on the CPU.
+    """
+    one = is_integer(i) and is_integer(j) and not checks.is_container(value) and np.ndim(value) == 0
+    if not one or w.device != "cpu":
+        return False
+    row = one_index("assign", "indices", i, w.nrows)
+    column = one_index("assign", "columns", j, w.ncols)
+    number = scalars.stored("assign", "value", value, w.dtype)
+    start, stop = w._indptr[row : row + 2].tolist()
+    # NumPy's search would convert the ids of the whole Matrix for a position of another type
+    at = bisect_left(w._indices, column, start, stop)
+    there = at < stop and bool(w._indices[at] == column)
+    indptr, indices, values = w._indptr, w._indices, w._values
+    if not there:
+        indptr = indptr.astype(index_dtype(w.nvals + 1))
+        indptr[row + 1 :] += 1
+        indices = _replaced(indices, at, at, column)
+    iso = w.iso and bool(same_numbers(values, number).all())
+    if not iso:
+        values = _replaced(w._expanded_values(), at, at + there, number)
+    w._become(Matrix._of(*w.shape, indptr, indices, values, iso=iso))
+    return True
+
+
+def _replaced(array: np.ndarray, start: int, stop: int, number: Any) -> np.ndarray:
+    """A copy with the number in place of array[start:stop]."""
+    return np.concatenate((array[:start], [number], array[stop:]), dtype=array.dtype)
 
 
 class Region(NamedTuple):
@@ -110,7 +145,7 @@ def _ids(w: Matrix, indices: object, axis: int) -> Array | None:
     if is_integer(indices):
         one = one_index("assign", argument, indices, w.shape[axis])
         return index_array("assign", [one], w.shape[axis], w.device, argument)
-    if indices is None or (isinstance(indices, slice) and indices == slice(None)):
+    if is_all(indices):
         return None
     return index_array("assign", indices, w.shape[axis], w.device, argument)
 

@@ -276,3 +276,42 @@ def test_every_entry_is_read_by_its_position(many: int, device: str) -> None:
     assert (sparse.storage, sparse[4], sparse[-110], sparse[5], sparse[199]) == (
         "sparse", 1.5, 2.5, None, None
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("values", ["bool", "uint64", "float32"])
+@pytest.mark.parametrize("iso", [False, True])
+def test_one_entry_is_written_anywhere(iso: bool, values: str, device: str) -> None:
+    S = scipy.sparse.coo_array(DENSE > 0)
+    rows, columns = S.coords
+    x: Any = np.ones(S.nnz, values)
+    A = sg.Matrix.from_coo(rows, columns, x[0] if iso else x, nrows=3, ncols=3).to(device)
+    for i in range(3):
+        for j in range(-3, 3):
+            for number in (1, 0):
+                B, expected = A.dup(), matrix_entries(A) | {(i, j % 3): number}
+                before = B.T, B.T.to("cpu").toarray(), B.pattern()
+                B[i, j] = number
+                assert matrix_entries(B) == expected and B.dtype == values
+                assert B[i, j] == number and B.iso == (iso and number == 1)
+                # what was made of it stays
+                assert np.array_equal(before[0].to("cpu").toarray(), before[1])
+                assert matrix_entries(before[2]).keys() == matrix_entries(A).keys()
+
+
+def test_one_entry_is_written_into_none(device: str) -> None:
+    A = sg.Matrix.from_coo([], [], nrows=2, ncols=3).to(device)
+    A[-1, np.int8(1)] = True
+    assert matrix_entries(A) == {(1, 1): True}
+    before = A.dup()
+    for key, value, error in (
+        ((2, 0), True, IndexError),
+        ((0, -4), True, IndexError),
+        ((0, 0), 2, OverflowError),
+        ((0, 0), [True], DimensionMismatch),
+        ((0, 0), 1j, DomainMismatch),
+    ):
+        with pytest.raises(error):
+            A[key] = value
+        assert A.isequal(before)
+    with pytest.raises(DomainMismatch, match="is only read"):
+        A.T[0, 0] = True
