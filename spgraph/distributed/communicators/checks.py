@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
@@ -236,3 +237,8 @@ def check_values(name: str, values: np.ndarray, op: str) -> np.ndarray:
         )
     check_op(name, op, values.dtype)
     return values
+
+
+def starts_of(sizes: Sequence[int]) -> list[int]:
+    """The offsets of consecutive slices of these sizes, with the end of the last."""
+    return list(itertools.accumulate(sizes, initial=0))

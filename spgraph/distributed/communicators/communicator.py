@@ -71,6 +71,8 @@ class Communicator:
 
     compares_sizes = False  # whether processes compare sizes that they were given
     _graph_tag = 0
+    # a hash of what was called without a message, and its last call (see exchange/notes.py)
+    noted, last_noted = 0, ""
 
     def __init__(self, num_shards: int, local: range, devices: Sequence[str]) -> None:
         self.num_shards, self.local, self.devices = num_shards, local, tuple(devices)
@@ -379,11 +381,6 @@ def fold(pieces: Sequence[Array], op: Op) -> Array:
     for piece in pieces[1:]:
         combine(result, piece, out=result)
     return result
-
-
-def starts_of(sizes: Sequence[int]) -> list[int]:
-    """The offsets of consecutive slices of these sizes, with the end of the last."""
-    return list(itertools.accumulate(sizes, initial=0))
 
 
 def flat(array: Array) -> Array:

@@ -18,8 +18,7 @@ import numpy as np
 
 from spgraph.containers.storage.arrays import Array, import_cupy, on_device
 from spgraph.distributed.communicators import watchdog
-from spgraph.distributed.communicators.checks import Op, Pieces, Table
-from spgraph.distributed.communicators.communicator import starts_of
+from spgraph.distributed.communicators.checks import Op, Pieces, Table, starts_of
 from spgraph.distributed.communicators.store import TcpStore
 from spgraph.distributed.communicators.timeouts import Timeouts
 from spgraph.errors import BackendUnavailable, CommunicationError

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Data: TypeAlias = bytes | bytearray | np.ndarray  # what MPI sends or fills
 
-# number of the call, tag of the graph, text of the call
-HEADER = struct.Struct("<qQ96s")
+# number of the call, tag of the graph, hash of what was called without messages, text of the call
+HEADER = struct.Struct("<qQI96s")
 INLINE = 1024  # up to so many bytes of data are sent with the header
 FAREWELL_BYTES = 512  # of the last message of a process, with its reason
 CALL, DATA, LEFT = 1, 2, 3  # tags
@@ -95,7 +95,7 @@ class Messages:
         self.others = [p for p in range(self.processes) if p != self.rank]
         self.broken: str | None = None  # why there are no further calls
         self.number = 0  # of calls
-        self._call, self._tag = "the beginning", 0
+        self._call, self._tags, self._before = "the beginning", (0, 0), ""
         self._byte, self._testall = mpi.BYTE, mpi.Request.Testall
         self._headers = {p: bytearray(HEADER.size + INLINE) for p in self.others}
         # farewells of the others, received while this process waits
@@ -109,14 +109,16 @@ class Messages:
         if self.others:
             atexit.register(self._end)
 
-    def open(self, call: str, given: bytes, tag: int) -> list[bytes]:
-        """Begin a call on the graph of this tag: wait until all processes have come to it, and
-        exchange up to INLINE bytes. The result is what each process has `given`, of equal size.
+    def open(self, call: str, given: bytes, tags: tuple[int, int], before: str) -> list[bytes]:
+        """Begin a call on the graph of the first of these tags, after calls without messages whose
+        hash is the second one, the last of them `before`: wait until all processes have come to
+        it, and exchange up to INLINE bytes. The result is what each process has `given`, of equal
+        size.
         """
         self.raise_if_broken()
         self.number += 1
-        self._call, self._tag = call, tag
-        head = HEADER.pack(self.number, tag, call.encode())
+        self._call, self._tags, self._before = call, tags, before
+        head = HEADER.pack(self.number, *tags, call.encode())
         message, receive, send = head + given, self.comm.Irecv, self.comm.Isend
         requests = [receive([self._headers[p], self._byte], p, CALL) for p in self.others]
         requests += [send([message, self._byte], p, CALL) for p in self.others]
@@ -260,9 +262,16 @@ class Messages:
                     raise self.failure(f"{self._call}: {reason}")
 
     def _difference(self, process: int) -> str:
-        number, tag, text = HEADER.unpack_from(self._headers[process])
+        number, _, noted, text = HEADER.unpack_from(self._headers[process])
         its = text.rstrip(b"\0").decode(errors="replace")
-        if (number, its) == (self.number, self._call[:96]) and tag != self._tag:
+        if (number, its) == (self.number, self._call[:96]):
+            if noted != self._tags[1]:
+                return (
+                    f"{self._call}, call {self.number}: what this process has called before it, up "
+                    f"to {self._before or 'the beginning'}, is not what process {process} has: "
+                    "another function, or other containers, operators, numbers, masks or arrays; "
+                    "all processes have to call the same functions with the same arguments"
+                )
             return (
                 f"{self._call}, call {self.number}: process {process} makes it with another graph, "
                 "or one that is divided in another way, or from another vertex, file or seed, or "

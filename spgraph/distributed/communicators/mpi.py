@@ -117,7 +117,8 @@ class MpiCommunicator(Communicator):
         size.
         """
         self._begun = True
-        return self._messages.open(self._text, given, self._graph_tag)
+        tags = self._graph_tag, self.noted
+        return self._messages.open(self._text, given, tags, self.last_noted)
 
     def failure(self, reason: str) -> CommunicationError:
         """See `Communicator`."""

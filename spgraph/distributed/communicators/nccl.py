@@ -198,7 +198,9 @@ class NcclCommunicator(Communicator):
         call = super()._call(name, sent)
         self._links.collective, self._links.number = name, self.calls
         if self.processes > 1:
-            self._history = zlib.crc32(f"{name} {self._graph_tag}".encode(), self._history)
+            self._history = zlib.crc32(
+                f"{name} {self._graph_tag} {self.noted}".encode(), self._history
+            )
         return call
 
     def _rows(self, row: np.ndarray) -> np.ndarray:
@@ -227,7 +229,8 @@ class NcclCommunicator(Communicator):
             if row[0] == own[0] and row[2] == own[2] and row != own:
                 raise self.failure(
                     f"{NAMES[own[2]]}, call {own[0]}: process {shard} is at the same call, but has "
-                    "made other ones before, or with another graph, partition or source"
+                    "made other ones before, or with another graph, partition, source, operator, "
+                    "number, mask or array"
                 )
             if row != own:
                 raise self.failure(

@@ -20,6 +20,7 @@ from spgraph.distributed.containers.report import Report, border
 from spgraph.distributed.containers.vector import DistributedVector, extent_of_shards, shards_match
 from spgraph.distributed.exchange.collectives import replicate
 from spgraph.distributed.exchange.coordinates import lift
+from spgraph.distributed.exchange.notes import note
 from spgraph.steps import backend
 
 SAMPLE = 1024  # about so many elements of each array make the fingerprint
@@ -34,7 +35,7 @@ class DistributedMatrix(Matrix):
     which row. What needs all entries communicates, so that every process has to call it.
     """
 
-    __slots__ = ("_nvals", "_placement", "shards")
+    __slots__ = ("_made", "_nvals", "_placement", "shards")
     _arrays = ("shards",)
 
     def __init__(
@@ -51,6 +52,8 @@ class DistributedMatrix(Matrix):
         self.symmetric = symmetric if nrows == ncols else False
         self._transient = False
         self._placement = placement
+        comm = placement.communicator
+        self._made = comm.calls, comm.noted, False  # after which calls, and whether it is a view
         self._nvals: int | None = None
         self._begin()
 
@@ -126,7 +129,7 @@ class DistributedMatrix(Matrix):
         same one divided in another way.
         """
         if "fingerprint" not in self._derived:
-            facts = (self.shape, self._placement.partition(self.nrows).checksum)
+            facts = (self.shape, self._placement.partition(self.nrows).checksum, self._made)
             self._derived["fingerprint"] = zlib.crc32(repr(facts).encode())
         return self._derived["fingerprint"]
 
@@ -153,6 +156,7 @@ class DistributedMatrix(Matrix):
     def _new_view(self) -> DistributedMatrix:
         view = super()._new_view()
         view._placement, view._nvals = self._placement, None
+        view._made = (*self._made[:2], not self.symmetric)
         return view
 
     def is_symmetric(self) -> bool:
@@ -190,10 +194,12 @@ class DistributedMatrix(Matrix):
         return self._derived[name]
 
     def _with_values(self, function: Callable[[Array], Array]) -> DistributedMatrix:
+        note(self._placement, "a function of values", self, function)
         return self._with(lambda k, shard: shard._with_values(function), self.symmetric or None)
 
     def _where(self, function: Callable[..., Array], *vectors: Vector) -> DistributedMatrix:
         check_sides(self, vectors)
+        note(self._placement, "a choice of entries", self, function, *vectors)
         sides = cast("tuple[DistributedVector, ...]", vectors)
         whole = [replicate(v) for v in sides]
 
@@ -239,6 +245,7 @@ class DistributedMatrix(Matrix):
         share the result.
         """
         placement, n = self._placement, self.nrows
+        note(placement, "a gathering of a Matrix", self)
         partition, comm = placement.partition(n), placement.communicator
         lengths = comm.all_gather(placement.map(lambda k, b: np.diff(b._indptr), self.shards))
         indices = comm.all_gather([b._indices for b in self.shards])

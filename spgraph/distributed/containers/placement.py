@@ -30,6 +30,7 @@ from spgraph.containers.storage.device_memory import synchronize
 from spgraph.containers.storage.values import value_dtype
 from spgraph.distributed.communicators import Communicator
 from spgraph.distributed.containers.partition import Partition
+from spgraph.distributed.exchange.notes import note
 from spgraph.steps import backend
 
 if TYPE_CHECKING:
@@ -180,9 +181,11 @@ class Placement:
 
     def filled(self, value: Scalar, *, size: int, dtype: DType | None = None) -> DistributedVector:
         """The full Vector of one value."""
-        return self._vector(
+        made = self._vector(
             size, lambda k, n: Vector.filled(value, size=n, dtype=dtype, device=self.devices[k])
         )
+        note(self, "Vector.filled", made, made.dtype.type(value))
+        return made
 
     def arange(self, size: int, *, dtype: DType | None = None) -> DistributedVector:
         """The full Vector with value i at position i."""

@@ -16,6 +16,7 @@ from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Entry, Placement
 from spgraph.distributed.exchange.collectives import replicate
 from spgraph.distributed.exchange.coordinates import owned_part
+from spgraph.distributed.exchange.notes import facts_of, note
 from spgraph.errors import BackendMismatch, DomainMismatch
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class DistributedVector(Vector):
     [0, 1, 2]
     """
 
-    __slots__ = ("_in_flight", "_placement", "entry", "shards")
+    __slots__ = ("_in_flight", "_placement", "entry", "made", "shards")
 
     def __init__(
         self,
@@ -50,6 +51,8 @@ class DistributedVector(Vector):
         for the numbers of entries, and raises if a kernel has failed.
         """
         self.size, self._placement, self._nvals = size, placement, None
+        # after which calls: alike in all processes, and another for most other Vectors
+        self.made: tuple[Any, ...] = placement.communicator.calls, placement.communicator.noted
         self.entry: Entry | None = None
         self._in_flight = shards if in_flight else None
         if not in_flight:
@@ -60,13 +63,15 @@ class DistributedVector(Vector):
         """The Vector with only this entry; its shards are made when they are first needed."""
         v = cls(size, [], placement, in_flight=True)
         v.entry, v._in_flight, v._nvals = entry, None, 1
+        v.made = (*v.made, entry.owner, entry.place, entry.dtype.type(entry.value))
         return v
 
     @classmethod
     def spread(cls, v: Vector, placement: Placement) -> DistributedVector:
         """v, which every process has, divided among the shards."""
         partition = placement.partition(v.size)
-
+        if placement.communicator.processes > 1:
+            note(placement, "a Vector to all shards", *facts_of(v))
         with on_device(v.device):
             cut = [owned_part(v, partition, p) for p in placement.local]
         # by this thread, which knows the stream that makes them
@@ -166,6 +171,7 @@ class DistributedVector(Vector):
 
     def _with_values(self, function: Callable[..., Array], *others: Vector) -> DistributedVector:
         check_others(self, others)
+        note(self._placement, "a function of values", self, function, *others)
         lists = [cast(DistributedVector, other).shards for other in others]
         return self._with(lambda k, v, *more: v._with_values(function, *more), *lists)
 
@@ -205,6 +211,7 @@ class DistributedVector(Vector):
         assert isinstance(other, DistributedVector)
         self.size, self.shards, self._placement = other.size, other.shards, other.device
         self.entry, self._nvals, self._in_flight = None, other._nvals, None
+        self.made = other.made
 
     def _with(self, function: Callable[..., Vector], *lists: Sequence[Vector]) -> DistributedVector:
         placement = self._placement
@@ -256,6 +263,7 @@ def shards_match(
         )
     if container.shape != other.shape or (check_dtype and container.dtype != other.dtype):
         return False
+    note(placement, "a comparison", container, other, same)
     pairs: Any = container.shards, other.shards  # type: ignore[union-attr]
     found = placement.map(lambda k, a, b: kind._matches(a, b, False, same), *pairs)
     return placement.total([not each for each in found]) == 0

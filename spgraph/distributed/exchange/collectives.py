@@ -22,6 +22,7 @@ from spgraph.containers.storage.arrays import (
 from spgraph.distributed.containers.partition import Partition
 from spgraph.distributed.containers.placement import Placement
 from spgraph.distributed.exchange.coordinates import by_owner, lift, owned_part
+from spgraph.distributed.exchange.notes import facts, note
 from spgraph.semirings import TypedMonoid, TypedSemiring
 
 if TYPE_CHECKING:
@@ -37,16 +38,13 @@ def tag_graph(
     semiring: TypedSemiring | None = None,
     *given: float | str | None,
 ) -> None:
-    """Tag the calls of the communicator that follow with the fingerprint of A, where the entry of
-    `start` is, if it has one entry, the semiring, and what else the user has `given`: processes
-    that call with another Matrix, from another vertex, ... get CommunicationError.
+    """Tag the calls of the communicator that follow with the fingerprint of A, where `start` was
+    made, and what its entry is, if it has one, the semiring, and what else the user has `given`:
+    processes that call with another Matrix, from another vertex, ... get CommunicationError.
     """
     comm = A.device.communicator
     if comm.processes > 1:
-        entry = None if start is None else start.entry
-        place = 0 if entry is None else 1 + entry.owner + entry.place * A.device.num_shards
-        name = None if semiring is None else (semiring.name, semiring.dtype.str)
-        others = zlib.crc32(repr((place, name, given)).encode())
+        others = zlib.crc32(repr((facts(start), facts(semiring), given)).encode())
         comm.tag_graph((A.fingerprint | others << 32) & TAGS)
 
 
@@ -59,6 +57,7 @@ def replicate(v: DistributedVector) -> list[Vector]:
     placement, size = v.device, v.size
     partition, comm = placement.partition(size), placement.communicator
     sizes = partition.sizes
+    note(placement, "a gathering of a Vector", v)
     nvals = v.nvals
     if nvals * 32 < size:
         sparse = placement.map(lambda k, shard: lift(shard, placement, k, size), v.shards)

@@ -12,6 +12,7 @@ from spgraph.containers.storage.arrays import Array, on_device
 from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.coordinates import materialize, on_shards, shard_mask
+from spgraph.distributed.exchange.notes import note
 from spgraph.operations.reductions import sum_of_equals
 from spgraph.semirings import Function, TypedMonoid
 from spgraph.steps import backend
@@ -23,6 +24,7 @@ def _by_shards(name: str, operands: int = 1) -> Callable[..., Any]:
     def function(*arguments: Any) -> Any:
         containers, rest = arguments[:operands], arguments[operands:]
         op: Function = rest[0]
+        note(containers[0].device, name, *containers, *rest)
 
         def own(on: ModuleType, _: None, *shards: Vector | Matrix) -> Any:
             return getattr(on, name)(*shards, *rest)
@@ -47,6 +49,7 @@ def write(
 ) -> None:
     """Accumulate t and write it to out under the mask, shard by shard."""
     placement = out.device
+    note(placement, "the write of a result", out, t, mask, accum, replace)
 
     def own(k: int, into: Vector, shard: Vector) -> None:
         placement.backend(k).write(into, shard, shard_mask(mask, k), accum, replace)
@@ -64,6 +67,7 @@ def write_matrix(
 ) -> None:
     """Accumulate t and write it to out under the mask; `out` changes when all shards are done."""
     placement = out.device
+    note(placement, "the write of a result", out, t, mask, accum, replace)
     materialize(mask)
 
     def own(k: int, into: Matrix, shard: Matrix) -> Matrix:
@@ -80,6 +84,7 @@ def write_matrix(
 def reduce(u: DistributedVector | DistributedMatrix, monoid: TypedMonoid) -> Scalar:
     """The reduction of each shard, then of these results, in the order of the shards."""
     placement = u.device
+    note(placement, "reduce", u, monoid)
 
     def own(k: int, shard: Vector | Matrix) -> tuple[Array, Array]:
         total = _sum(placement.backend(k), shard, monoid)

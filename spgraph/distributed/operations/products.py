@@ -17,6 +17,7 @@ from spgraph.distributed.containers.matrix import DistributedMatrix
 from spgraph.distributed.containers.vector import DistributedVector
 from spgraph.distributed.exchange.collectives import reduce_to_owners, replicate, tag_graph
 from spgraph.distributed.exchange.coordinates import lift, materialize, on_shards, shard_mask
+from spgraph.distributed.exchange.notes import note
 from spgraph.errors import DimensionMismatch
 from spgraph.operations.arrays import product_of_columns
 from spgraph.semirings import TypedSemiring
@@ -32,6 +33,7 @@ def pull(
 ) -> DistributedVector:
     """A u: every shard multiplies its rows of A with the whole of u, which is all-gathered."""
     tag_graph(A, u, semiring)
+    note(A.device, "mxv", mask, flip)
 
     def own(on: ModuleType, allowed: Mask | None, rows: Matrix, whole: Vector) -> Vector:
         return on.pull(rows, whole.to_bitmap(), semiring, allowed, flip)
@@ -52,6 +54,7 @@ def push(
     """
     placement = A.device
     tag_graph(A, u, semiring)
+    note(placement, "vxm", mask, flip)
     materialize(A, mask)
 
     def all_rows(k: int, shard: Vector) -> Vector:
@@ -121,6 +124,7 @@ def _multiplied(
 ) -> DistributedMatrix:
     """The product that own(backend, mask, rows of A, B) computes of the rows of each shard."""
     tag_graph(A, None, semiring)
+    note(A.device, "mxm", B, mask)
     found = on_shards(semiring.multiply.positional, own, (A,), B.replicated(), mask=mask)
     return DistributedMatrix(A.nrows, ncols, found, A.device)
 
@@ -130,9 +134,10 @@ def multiply_array(
 ) -> Array:
     """The product with an array that every process has, whole in every process and on X's device.
 
-    Of X nothing is exchanged but its shape and type, between processes; the rows that each shard
-    computes are all-gathered, once. Raises DimensionMismatch, in every process, where X has another
-    shape or type in one of them.
+    Of X nothing is exchanged but its shape and type, between processes, and a hash of its numbers
+    if they are on the CPU; the rows that each shard computes are all-gathered, once. Raises
+    DimensionMismatch, in every process, where X has another shape or type in one of them, and
+    CommunicationError where it has other numbers.
     """
     placement, columns = A.device, X.shape[1]
     partition = placement.partition(A.nrows)
@@ -147,6 +152,8 @@ def multiply_array(
                 "product with an array: expected the same array in every process, got one of shape "
                 f"{X.shape} and type {X.dtype} here and another one elsewhere; give all the same"
             )
+        same = X if device_of(X) == "cpu" else X.shape
+        note(placement, "a product with an array", same, flip, fill)
 
     def own(k: int, shard: Matrix) -> Array:
         here = move(X, placement.devices[k])

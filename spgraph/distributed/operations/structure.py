@@ -22,6 +22,7 @@ from spgraph.distributed.exchange.coordinates import (
     materialize,
     shard_mask,
 )
+from spgraph.distributed.exchange.notes import note
 from spgraph.semirings import Function
 
 C = TypeVar("C", DistributedVector, DistributedMatrix)
@@ -88,6 +89,7 @@ def coordinates(A: DistributedMatrix, k: int) -> tuple[Array, Array, Array]:
 
 def transpose(A: DistributedMatrix) -> DistributedMatrix:
     """The transpose of A: every entry is sent to the shard that owns its column."""
+    note(A.device, "transpose", A)
     materialize(A)
 
     def own(k: int) -> tuple[Array, Array, Array]:
@@ -100,6 +102,7 @@ def transpose(A: DistributedMatrix) -> DistributedMatrix:
 def kronecker(A: DistributedMatrix, B: DistributedMatrix, op: Function) -> DistributedMatrix:
     """The Kronecker product: every shard multiplies its rows of A with the whole of B."""
     placement, shape = A.device, (A.nrows * B.nrows, A.ncols * B.ncols)
+    note(placement, "kronecker", A, B, op)
     materialize(A)
 
     def own(k: int, whole: Matrix) -> tuple[Array, Array, Array]:
@@ -114,6 +117,7 @@ def kronecker(A: DistributedMatrix, B: DistributedMatrix, op: Function) -> Distr
 def diag(u: DistributedVector | DistributedMatrix, k: int) -> DistributedMatrix | DistributedVector:
     """As `operations.diag`: the entries of a Vector on the k-th diagonal, or the other way."""
     placement = u.device
+    note(placement, "diag", u, k)
     if isinstance(u, DistributedVector):
         n = u.size + abs(k)
 
@@ -143,6 +147,7 @@ def extract(u: DistributedVector, indices: np.ndarray | DistributedVector) -> Di
     Vector; every shard computes the positions k that it owns from the whole of u.
     """
     placement, size = u.device, indices.size
+    note(placement, "extract", u, indices)
 
     def own(k: int, whole: Vector) -> Vector:
         if isinstance(indices, DistributedVector):
@@ -159,6 +164,7 @@ def extract_matrix(
 ) -> DistributedMatrix:
     """T[k, l] = A[rows[k], columns[l]] for arrays that are the same in every process; None: all."""
     placement = A.device
+    note(placement, "extract", A, rows, columns)
     shape = (
         A.nrows if rows is None else int(rows.size),
         A.ncols if columns is None else int(columns.size),
@@ -191,6 +197,7 @@ def _inside(A: DistributedMatrix, k: int, rows: np.ndarray) -> np.ndarray:
 def extract_row(A: DistributedMatrix, i: int) -> DistributedVector:
     """Row i of A."""
     placement, owner = A.device, int(A.partition.owner(np.array([i]))[0])
+    note(placement, "extract", A, "row", int(i))
 
     def own(k: int, shard: Matrix) -> tuple[Array, Array]:
         if placement.local[k] != owner:
@@ -205,6 +212,7 @@ def extract_row(A: DistributedMatrix, i: int) -> DistributedVector:
 
 def extract_column(A: DistributedMatrix, j: int) -> DistributedVector:
     """Column j of A."""
+    note(A.device, "extract", A, "column", int(j))
     shards = A.device.map(lambda k, shard: operations.extract(shard, None, j), A.shards)
     return DistributedVector(A.nrows, shards, A.device)
 
@@ -224,6 +232,7 @@ def assign(
     entries, lifted, and keeps the positions that it owns.
     """
     placement = w.device
+    note(placement, "assign", w, value, indices, mask, replace, _resolved(w, value, accum))
     if (
         mask is None
         and isinstance(indices, np.ndarray)
@@ -286,12 +295,9 @@ def _assigned(
     may not fit in w's type, which only its shard finds out, all processes raise OverflowError
     together, and w stays as it is.
     """
-    placement, dtype = w.device, getattr(value, "dtype", None)
-    if dtype is None and not checks.is_container(value) and np.ndim(value) == 0:
-        dtype = w.dtype
-    result = dtype
-    if dtype is not None and accum is not None:
-        result = checks.binary("assign", "accum", accum).resolve(w.dtype, dtype).result
+    placement, dtype = w.device, _type_of(value, w)
+    combining = _resolved(w, value, accum)
+    result = dtype if combining is None else combining.result
     fits = dtype == result == w.dtype
 
     def own(k: int, *given: Any) -> Any:
@@ -309,6 +315,22 @@ def _assigned(
     return w
 
 
+def _resolved(w: C, value: Any, accum: BinaryLike | None) -> Function | None:
+    """The accumulator over the types of w and of `value`."""
+    dtype = _type_of(value, w)
+    if accum is None or dtype is None:
+        return None
+    return checks.binary("assign", "accum", accum).resolve(w.dtype, dtype)
+
+
+def _type_of(value: Any, w: C) -> np.dtype | None:
+    """The type of a container or number, w's where it is a number of Python's."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None and not checks.is_container(value) and np.ndim(value) == 0:
+        return w.dtype
+    return dtype
+
+
 def assign_matrix(
     w: DistributedMatrix,
     value: DistributedMatrix | DistributedVector | Scalar,
@@ -321,7 +343,8 @@ def assign_matrix(
     """As `operations.assign` of a Matrix: every shard assigns everything to its rows, lifted, and
     keeps the rows that it owns.
     """
-    placement = w.device
+    placement, function = w.device, _resolved(w, value, accum)
+    note(placement, "assign", w, value, indices, columns, mask, replace, function)
     materialize(mask)
 
     def own(k: int, shard: Matrix, given: Vector | Matrix | Scalar) -> Matrix:
