@@ -124,6 +124,25 @@ HELPERS: dict[str, Helper] = {
         """,
     ),
     "unsigned_power": Helper("T x, T y", _POWER, _POWER_PYTHON),
+    # What C's pow gives, rounded at most once for the exponents that NumPy's ** treats alone, too.
+    "real_power": Helper(
+        "T x, T y",
+        """
+        if (y == 2) return x * x;
+        if (y == (T)0.5) return x == LOWEST ? HIGHEST : sqrt(x) + 0;
+        if (y == -1) return 1 / x;
+        return pow(x, y);
+        """,
+        """
+        if y == T(2):
+            return x * x
+        if y == T(0.5):  # -0 becomes 0
+            return HIGHEST if x == LOWEST else np.sqrt(x) + T(0)
+        if y == T(-1):
+            return T(1) / x
+        return x**y
+        """,
+    ),
     # An exponent past 5000 leaves float64 in any case, and ldexp takes it as 32 bits.
     "scaled": Helper(
         "T x, long long y",

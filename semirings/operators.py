@@ -112,7 +112,7 @@ _BINARY = (
     Row("fmod", "buif", REAL, REAL, "np.fmod(x, y)", "fmod(x, y)"),
     Row("pow", "i", COMMON, COMMON, "power(x, y)"),
     Row("pow", "bu", COMMON, COMMON, "unsigned_power(x, y)"),
-    Row("pow", "f", COMMON, COMMON, "x ** y", "pow(x, y)"),
+    Row("pow", "f", COMMON, COMMON, "real_power(x, y)"),
     Row("hypot", "buif", REAL, REAL, "math.hypot(x, y)", "hypot(x, y)"),
     Row("atan2", "buif", REAL, REAL, "math.atan2(x, y)", "atan2(x, y)"),
     Row("copysign", "buif", REAL, REAL, "math.copysign(x, y)", "copysign(x, y)"),

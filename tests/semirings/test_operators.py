@@ -14,6 +14,7 @@ import pytest
 import semirings_cases as sc
 from semirings_cases import Case
 
+import spgraph as sg
 from spgraph import semirings
 from spgraph.errors import DomainMismatch
 from spgraph.semirings import (
@@ -298,6 +299,19 @@ def test_all_types_in_both_languages(namespace: str, first: np.dtype[Any]) -> No
     found = sc.numba_values(cases)
     check(cases, found, {case.label: expected(namespace, case) for case in cases})
     check(cases, sc.host_values(cases), found)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_powers_that_need_no_pow(kind: type) -> None:
+    x = np.array([-np.inf, -2.5, -1e-30, -0.0, 0.0, 0.3, 3.0, 1e30, np.inf, np.nan], kind)
+    for exponent in (2, 0.5, -1):
+        with np.errstate(all="ignore"):
+            wanted = np.array([np.float_power(v, exponent) for v in x]).astype(kind)
+        found = (sg.Vector(x) ** exponent).to_numpy()
+        assert found.dtype == kind
+        np.testing.assert_array_equal(np.signbit(found[:-1]), np.signbit(wanted[:-1]))
+        np.testing.assert_allclose(found, wanted, rtol=2 * np.finfo(kind).eps)
+    assert (sg.Vector(x) ** 2).isequal(sg.Vector(x * x))
 
 
 # Types
