@@ -314,7 +314,7 @@ def _by_sparse(u: Any, other: Any) -> Any:
         product: Any = operations.ewise_mult(u, other)
         for one, beside in ((u, other), (other, u)):
             product = _with_nan(product, one, beside)
-        product = product.astype(np.promote_types(u.dtype, other.dtype))
+        product = product.astype(np.promote_types(u.dtype, other.dtype), copy=False)
         return entries_where(product, lambda x: x != 0)
     if other.shape in ((1,), (1, 1)):
         scalar = other.toarray().ravel()[0]
@@ -358,12 +358,17 @@ def _with_nan(product: Any, u: Any, other: Any) -> Any:
 
 
 def entries_where(u: Any, test: Callable[[Array], Array]) -> Any:
-    """The entries of u for whose values the test is true."""
+    """The entries of u for whose values the test is true; of a Matrix itself where it always is."""
     from spgraph import operations
     from spgraph.containers.vector import Vector
     from spgraph.semirings import unary
 
     if len(u.shape) == 2:
+        if isinstance(u.device, str):
+            with on_device(u.device):
+                every = bool(test(u._values).all())
+            if every:
+                return u
         return u._where(test)
     if not isinstance(u.device, str):
         return operations.apply(u, unary.identity, mask=u._with_values(test).V)

@@ -57,5 +57,6 @@ def _extreme(u: Any, other: Any, name: str, op: str) -> Any:
     other = container_of(other, f"{name}: other")
     if other.shape != u.shape:
         raise DimensionMismatch(f"{name}: the shapes {u.shape} and {other.shape} differ")
-    found = operations.ewise_union(u, other, op).astype(np.promote_types(u.dtype, other.dtype))
+    kind = np.promote_types(u.dtype, other.dtype)
+    found = operations.ewise_union(u, other, op).astype(kind, copy=False)
     return entries_where(found, lambda x: x != 0)
