@@ -32,7 +32,7 @@ def test_select_is_the_operation() -> None:
 
 MODULES = """agg algorithms benchmarking csgraph datasets distributed errors generators iterations
     operations plot semirings validation"""
-FUNCTIONS = """apply assign bfs betweenness_centrality closeness_centrality clustering
+FUNCTIONS = """apply assign bfs betweenness_centrality block_array closeness_centrality clustering
     connected_components core_number diag eigenvector_centrality ewise_add ewise_mult ewise_union
     extract from_edges greedy_color hits k_truss katz_centrality kronecker label_propagation load
     maximal_independent_set minimum_spanning_tree most_reliable_path multi_source_bfs mxm mxv

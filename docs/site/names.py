@@ -26,15 +26,19 @@ CSR = {
     "trace": "A.diagonal().sum()",
 }
 SPARSE = {
+    "block_array": "sg.block_array",
+    "block_diag": "sg.block_array([[A, None], [None, A]])",
     "diags_array": "sg.diag",
     "eye_array": "sg.diag(sg.Vector.filled(1.0, size=3))",
     "find": "A.to_coo",
+    "hstack": "sg.block_array([[A, A]])",
     "kron": "sg.kronecker",
     "load_npz": "sg.read",
     "random_array": "sg.generators.uniform_random",
     "save_npz": "sg.write",
     "tril": "sg.select",
     "triu": "sg.select",
+    "vstack": "sg.block_array([[A], [A]])",
 }
 NETWORKX = {
     "adjacency_matrix": "sg.Matrix.from_networkx",

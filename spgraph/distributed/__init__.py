@@ -52,6 +52,7 @@ from spgraph.distributed.operations.products import (
 from spgraph.distributed.operations.structure import (
     assign,
     assign_matrix,
+    block_array,
     diag,
     extract,
     extract_column,

@@ -22,6 +22,7 @@ Kumar, Mattson, McMillan, Moreira, Pelletier, Welch, 2023).
 """
 
 from spgraph.operations.assignment import assign
+from spgraph.operations.blocks import block_array
 from spgraph.operations.elements import apply, select
 from spgraph.operations.ewise import ewise_add, ewise_mult, ewise_union
 from spgraph.operations.extraction import extract
@@ -32,6 +33,7 @@ from spgraph.operations.structure import diag, kronecker, transpose
 __all__ = [
     "apply",
     "assign",
+    "block_array",
     "diag",
     "ewise_add",
     "ewise_mult",

@@ -189,6 +189,8 @@ def test_a_call_keeps_nothing_of_a_scipy_array() -> None:
         sg.ewise_add(S, Matrix.empty(4, 4), binary.plus),
         sg.ewise_mult(S, A.pattern(), binary.first),
         sg.ewise_union(S, A, binary.plus, left=0.0, right=0.0),
+        sg.block_array([[S]]),
+        sg.block_array([[S], [S]]),
         sg.kronecker(S, Matrix.from_dense([[1.0]])),
         sg.diag(S),
         sg.reduce_rowwise(S),
@@ -210,7 +212,7 @@ def test_a_call_keeps_nothing_of_a_scipy_array() -> None:
         if ours is not None and any(np.shares_memory(ours, array) for array in theirs)
     ]
     assert not keeping
-    assert len(results) == 28
+    assert len(results) == 30
 
 
 def test_a_graph_that_one_call_reads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("name", operations.__all__)
+# block_array looks for the device of the matrices in a list: CALLS have it
+@pytest.mark.parametrize("name", sorted(set(operations.__all__) - {"block_array"}))
 def test_operations_run_where_their_operand_is(name: str) -> None:
     def call(container: sg.Vector) -> None:
         pass

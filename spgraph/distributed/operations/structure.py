@@ -1,4 +1,6 @@
-"""Operations that move entries to other shards: transpose, extract, assign, diag, kronecker."""
+"""Operations that move entries to other shards: transpose, block_array, kronecker, diag, extract,
+assign.
+"""
 
 from __future__ import annotations
 
@@ -112,6 +114,29 @@ def kronecker(A: DistributedMatrix, B: DistributedMatrix, op: Function) -> Distr
         return first * B.nrows + rows % max(B.nrows, 1), T._indices, T._expanded_values()
 
     return redistributed(placement.map(own, B.replicated()), shape, placement)
+
+
+def block_array(
+    grid: dict[tuple[int, int], DistributedMatrix],
+    tops: list[int],
+    lefts: list[int],
+    dtype: np.dtype,
+) -> DistributedMatrix:
+    """As `operations.block_array`: every entry is sent to the shard that owns its new row."""
+    placement = next(iter(grid.values())).device
+    materialize(*grid.values())
+
+    def own(k: int) -> tuple[Array, Array, Array]:
+        parts = []
+        for (r, c), A in grid.items():
+            rows, columns, _ = coordinates(A, k)
+            values = A.shards[k]._expanded_values().astype(dtype, copy=False)
+            parts.append((rows.astype(np.int64) + tops[r], columns + np.int64(lefts[c]), values))
+        xp = array_module(parts[0][2])
+        rows, columns, values = (xp.concatenate(each) for each in zip(*parts, strict=True))
+        return rows, columns, values
+
+    return redistributed(placement.map(own), (tops[-1], lefts[-1]), placement)
 
 
 def diag(u: DistributedVector | DistributedMatrix, k: int) -> DistributedMatrix | DistributedVector:

@@ -105,6 +105,9 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         g.full, g.order, mask=g.v.S, accum=binary.plus, out=g.bits
     ),
     "diag": lambda g: [sg.diag(g.v, 1), sg.diag(g.A, -1), sg.diag(g.bits), sg.diag(g.full)],
+    "block_array": lambda g: [
+        sg.block_array([[g.A, g.B], [None, g.pattern]]), sg.block_array([[g.pattern], [g.pattern]])
+    ],
     "kronecker": lambda g: sg.kronecker(g.A, g.pattern),
     "transpose": lambda g: [sg.transpose(g.A), sg.transpose(g.A, mask=g.B.S), g.A.T.T],
     "assign, number": lambda g: [
