@@ -15,16 +15,17 @@ def core_number(A: MatrixLike) -> Vector:
     way they point, once (NetworkX counts those of both directions twice); values are not looked at,
     loops are no edges.
 
-    On a CPU one thread removes one vertex of the least degree after the other. Elsewhere each round
-    removes all vertices of degree at most k. The work is that of all edges once, and of the
-    remaining vertices in every round. A removal lowers other degrees, so that one k may take
-    several rounds: a few in social networks, n / 2 in a path of n vertices.
+    For one k after the other the vertices of degree at most k are removed, until none is left: on
+    a CPU by all threads, in any order, elsewhere in rounds. The work is that of all edges once, and
+    of the remaining vertices for every k or in every round. A removal lowers other degrees, so that
+    one k may take several rounds: a few in social networks, n / 2 in a path of n vertices.
 
     Raises DimensionMismatch for an A that is not square.
 
     Source: Seidman, "Network structure and minimum degree" (1983); Batagelj and Zaversnik, "An O(m)
     algorithm for cores decomposition of networks" (2003); Dhulipala, Blelloch, Shun, "Julienne: a
-    framework for parallel graph algorithms using work-efficient bucketing" (2017).
+    framework for parallel graph algorithms using work-efficient bucketing" (2017); Kabir, Madduri,
+    "Parallel k-core decomposition on multicore platforms" (2017).
 
     A triangle, and a vertex beside it:
 

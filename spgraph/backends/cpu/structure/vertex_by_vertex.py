@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from spgraph.backends.cpu.device.stacks import stacks
 from spgraph.backends.cpu.runtime import jit, pool
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype
@@ -48,14 +49,13 @@ def peel(A: Matrix) -> Vector:
     """For each vertex of a symmetric pattern without loops its degree when it is taken away, or
     that of one taken before it if that is greater, where always one of the least degree is.
     """
+    n = A.nrows
     degree = np.diff(A._indptr).astype(index_dtype(A.ncols), copy=False)
-    order, place = order_of(degree), np.empty(A.nrows, np.int64)
-    place[order] = np.arange(A.nrows)
-    # where those of each degree begin in the order
-    first = np.append(0, np.bincount(degree).cumsum())
-    kernel = jit.module("peel", "").peel
-    pool.launch(kernel, 1, A._indptr, A._indices, order, place, first, degree)
-    return Vector._of(A.nrows, degree)
+    threads = pool.threads_for(n + A.nvals, pool.LONG_STEPS)
+    kernel = jit.module("peel", jit.text_of("stacks")).peel
+    left, least = np.empty_like(degree), np.empty(16 * threads, np.int64)
+    pool.launch(kernel, threads, A._indptr, A._indices, degree, left, least, *stacks(n, n, threads))
+    return Vector._of(n, degree)
 
 
 def sweep_labels(A: Matrix, color: Vector, sweeps: int) -> tuple[Vector, bool]:

@@ -1,0 +1,68 @@
+"""What threads work off in any order, on any number of them: cores, against a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import spgraph as sg
+from spgraph.algorithms.core_number import core_number
+from spgraph.backends.cpu.runtime import pool
+
+THREADS = [1, 2, 3, 8]
+
+
+@pytest.fixture(params=THREADS)
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """Small graphs run on one thread; here they are made to share."""
+    monkeypatch.setattr(pool, "processors", lambda: max(THREADS))
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: request.param)
+    pool.close()
+    yield request.param
+    pool.close()
+
+
+def drawn(seed: int) -> scipy.sparse.csr_array:
+    """A random graph of up to 3000 vertices with loops, hubs and vertices without edges."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(1, 3000 if seed % 3 == 0 else 60))
+    m = int(n * random.choice([0, 0.5, 1, 2, 4, 16]))
+    heads = (n * random.random(m) ** random.choice([1, 3])).astype(int)
+    tails = random.integers(0, n, m)
+    near = random.random(m) < random.choice([0, 0.9])
+    tails[near] = np.minimum(heads[near] + 1, n - 1)
+    # no vertex is beside those that it has edges with
+    name = random.permutation(n) if seed % 2 else np.arange(n)
+    S = scipy.sparse.coo_array((np.ones(m), (name[heads], name[tails])), shape=(n, n)).tocsr()
+    S.data[:] = 1
+    return S
+
+
+def cores(S: scipy.sparse.csr_array) -> list[int]:
+    """The core numbers, by taking away one vertex of the least degree after the other."""
+    both = ((S + S.T) != 0).tolil()
+    both.setdiag(False)
+    near = [set(np.flatnonzero(row).tolist()) for row in both.toarray()]
+    left, core, least = set(range(len(near))), [0] * len(near), 0
+    degree = [len(row) for row in near]
+    buckets: list[set[int]] = [set() for _ in range(len(near) + 1)]
+    for v, d in enumerate(degree):
+        buckets[d].add(v)
+    while left:
+        d = next(d for d, bucket in enumerate(buckets) if bucket)
+        v = buckets[d].pop()
+        least = max(least, d)
+        core[v] = least
+        left.remove(v)
+        for u in near[v] & left:
+            buckets[degree[u]].remove(u)
+            degree[u] -= 1
+            buckets[degree[u]].add(u)
+    return core
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cores(seed: int, threads: int) -> None:
+    S = drawn(seed)
+    assert core_number(sg.Matrix.from_scipy(S)).to_numpy().tolist() == cores(S)
