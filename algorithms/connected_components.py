@@ -9,11 +9,10 @@ import numpy as np
 from ..checks import square
 from ..containers import Matrix, MatrixLike, Vector
 from ..containers.annotations import Device
-from ..containers.storage.arrays import INT32_MAX
 from ..iterations import contract, search
 from ..operations import apply, assign, ewise_mult, extract, mxv, reduce, select
-from ..process.lazy_imports import whole
 from ..semirings import any_pair, binary, indexunary, min_second, monoid
+from ..steps import backend
 from .random_words import random_words
 
 
@@ -32,14 +31,16 @@ def connected_components(
     Parameters:
         connection: "weak": whichever way edges point; "strong": there and back.
 
-    Strong components are found on the CPU by SciPy's depth-first search: no loop of rounds comes
-    near a linear walk there. On a GPU they are found by `forward_backward`.
+    Strong components are found on the CPU by a depth-first search of one thread, in linear time;
+    where the transpose is there already (`A.has_transpose`), by all threads as far as the giant
+    component goes. On a GPU they are found by `forward_backward`.
 
     Raises DimensionMismatch for an A that is not square, ValueError for another `connection`.
 
     Source: Sutton, Ben-Nun, Barak, "Optimizing parallel graph connectivity computation via subgraph
     sampling" (2018); Pearce, "A space-efficient algorithm for finding strongly connected
-    components" (2016).
+    components" (2016); Hong, Rodia, Olukotun, "On fast parallel detection of strongly connected
+    components (SCC) in small-world graphs" (2013).
 
     >>> import spgraph as sg
     >>> A = sg.Matrix.from_coo([0, 1, 2, 2], [1, 2, 1, 3], nrows=5, ncols=5)
@@ -55,21 +56,7 @@ def connected_components(
         )
     if connection == "weak" or A.symmetric or A.nvals == 0:
         return contract(A)
-    # SciPy's offsets have 32 bits
-    if A.device == "cpu" and A.nvals <= INT32_MAX:
-        return depth_first(A)
-    return forward_backward(A)
-
-
-def depth_first(A: Matrix) -> Vector:
-    """The strong components of a Matrix on the CPU, by SciPy: one thread, linear time."""
-    with whole():
-        from scipy.sparse import csgraph
-
-    # of type float64, or SciPy would make a copy that is
-    pattern = A.pattern(np.float64).to_scipy(copy=False)
-    _, component = csgraph.connected_components(pattern, connection="strong")
-    return _named_by_least(Vector.from_dense(component))
+    return getattr(backend(A.device), "strong_components", forward_backward)(A)
 
 
 def forward_backward(A: Matrix) -> Vector:

@@ -351,17 +351,18 @@ def test_kernels_mirror_each_other() -> None:
     """Each kernel text of the CPU has one of CUDA, and they share at least one kernel.
 
     CUDA has more of both: what NumPy does on the CPU, and steps that take a grid several launches.
-    The CPU alone has what one thread does for one start, which CUDA makes of the loops,
-    `color_greedily` and `peel`, which it does round by round, `sweep_labels`, there a product a
-    colour, `orient`, `spanning_forest`, `sort_entries` and `fold_entries`, which CUDA makes of
-    operations and of CuPy's sort, `support`, there a masked product, `dense_entries`, which is
-    CuPy's work there, `join`, for a product of CUDA counts before it writes, `parse_lines`, for
-    files are read on the host, and `search_marked` and `search_thin`, levels for few threads.
+    The CPU alone has what one thread does for one start and `giant_component`, which CUDA makes of
+    the loops, `color_greedily` and `peel`, which it does round by round, `sweep_labels`, there a
+    product a colour, `orient`, `spanning_forest`, `sort_entries` and `fold_entries`, which CUDA
+    makes of operations and of CuPy's sort, `support`, there a masked product, `dense_entries`,
+    which is CuPy's work there, `join`, for a product of CUDA counts before it writes,
+    `parse_lines`, for files are read on the host, and `search_marked` and `search_thin`, levels for
+    few threads.
     """
     alone = {"bellman_ford", "breadth_first_order", "color_greedily", "dijkstra", "peel"}
     alone |= {"fold_entries", "join", "orient", "parse_lines", "sort_entries", "dense_entries"}
     alone |= {"search_marked", "search_thin", "spanning_forest", "strong_components", "support"}
-    alone |= {"sweep_labels"}
+    alone |= {"sweep_labels", "giant_component"}
     texts = sorted((PACKAGE / "backends/cpu").glob("*/kernels/*.py"))
     assert len(texts) > 5
     for path in texts:

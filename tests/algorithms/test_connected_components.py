@@ -18,7 +18,6 @@ from search_cases import GRAPHS, matrix
 import spgraph as sg
 from spgraph.algorithms.connected_components import (
     connected_components,
-    depth_first,
     forward_backward,
 )
 from spgraph.errors import DimensionMismatch, DomainMismatch
@@ -109,9 +108,9 @@ def test_forward_backward(graph: str, device: str) -> None:
 
 
 @pytest.mark.parametrize("graph", DIRECTED)
-def test_depth_first(graph: str) -> None:
+def test_depth_first(graph: str, device: str) -> None:
     A = directed(graph)
-    label = depth_first(A)
+    label = connected_components(A.to(device), connection="strong")
     assert label.dtype == np.int32
     np.testing.assert_array_equal(label.to_numpy(), by_networkx(A, "strong"))
 

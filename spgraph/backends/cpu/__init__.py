@@ -58,3 +58,4 @@ from spgraph.backends.cpu.structure.vertex_by_vertex import (
 )
 from spgraph.backends.cpu.traversals import traversals
 from spgraph.backends.cpu.traversals.spanning_forest import spanning_forest
+from spgraph.backends.cpu.traversals.strong_components import strong_components

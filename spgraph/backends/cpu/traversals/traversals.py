@@ -96,20 +96,20 @@ def strong_components(rows: Rows) -> tuple[int, np.ndarray]:
     """(number of strong components, the component of each vertex), numbered in the order in which
     the search completes them. By one thread.
     """
-    n = rows[0].size - 1
-    label, root = np.zeros(n, np.int32), np.empty(n, np.uint8)
-    at, path, count = np.empty(n, rows[0].dtype), np.empty(n, np.int32), np.zeros(1, np.int64)
-    pool.launch(
-        jit.module("strong_components", "").strong_components,
-        1,
-        *rows[:2],
-        label,
-        root,
-        at,
-        path,
-        count,
-    )
-    return int(count[0]), label
+    label = np.zeros(rows[0].size - 1, np.int32)
+    return number_components(*rows[:2], label), label
+
+
+def number_components(indptr: np.ndarray, indices: np.ndarray, label: np.ndarray) -> int:
+    """The number of strong components among vertices with the `label` 0, which becomes the number
+    of their component; other vertices have the label n and are not looked at.
+    """
+    n = label.size
+    root, at = np.empty(n, np.uint8), np.empty(n, indptr.dtype)
+    path, count = np.empty(n, label.dtype), np.zeros(1, np.int64)
+    kernel = jit.module("strong_components", "").strong_components
+    pool.launch(kernel, 1, indptr, indices, label, root, at, path, count)
+    return int(count[0])
 
 
 def spanning_forest(rows: Rows) -> np.ndarray:
