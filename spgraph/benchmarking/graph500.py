@@ -101,9 +101,8 @@ def graph500(
     Kernel 1 makes the graph of it and is timed, kernel 2 is `sg.bfs` and kernel 3 `sg.sssp`, both
     with parents, from `roots` different keys, random among the vertices with an edge to another
     one; from fewer if the graph has fewer. Each of the three runs once, kernels 2 and 3 from the
-    first key, before its times are taken: kernels of spgraph and CuPy are compiled then, memory is
-    taken from the system, and what searches keep with a graph is made. These runs are
-    `construction_first_seconds`, `bfs_first_seconds` and `sssp_first_seconds`.
+    first key, before its times are taken: kernels are compiled then, and what searches keep with a
+    graph is made. These runs are `construction_first_seconds` and so on.
     After each run all five checks of `sg.validation` are made, where the graph is. `edges` are the
     tuples of the list within the component, loops and repeated ones included.
 
@@ -128,8 +127,7 @@ def graph500(
         *(scale, edgefactor, comm.processes, comm.num_shards),
         comm.devices[0].partition(":")[0],
         *(graph.A.nrows, graph.A.nvals),
-        *spent,
-        bfs_first,
+        *(*spent, bfs_first),
         searches,
         sssp_first,
         trees,
