@@ -1,5 +1,5 @@
-"""Numbers that the host and its kernels share and that both texts have to write down: of one name,
-in the folder of a capability, they are one number.
+"""Numbers that the host and its kernels share and that both texts have to write down: where a
+comment says "as in kernels/...", those of one name are one number.
 """
 
 from __future__ import annotations
@@ -15,15 +15,11 @@ import pytest
 from spgraph import backends
 
 BACKENDS = pathlib.Path(backends.__file__).parent
-FOLDERS = sorted(path.parent for path in BACKENDS.glob("c*/*/kernels"))
-# names that mean something else on the host than in the kernels of its folder
-OTHERS = {
-    "closure.py": {"UNSETTLED"},
-    "dependencies_shard.py": {"FEW"},
-    "parents.py": {"MOST_TIES"},
-    "search_rounds.py": {"BATCH", "THREADS"},
-    "tiles.py": {"PIECE", "PIECES"},
-}
+HOSTS = [
+    path
+    for path in sorted(BACKENDS.glob("c*/*/*.py"))
+    if re.search(r"# .*as in kernels/", path.read_text(encoding="utf-8"))
+]
 
 
 def number(text: str) -> int | None:
@@ -50,6 +46,7 @@ def in_python(text: str) -> Iterator[tuple[str, int | None]]:
 def in_cuda(text: str) -> Iterator[tuple[str, int | None]]:
     """The constants of a kernel of CUDA: of `#define`, `constexpr` and `enum`."""
     text = re.sub(r"//[^\n]*", "", text)
+    text = re.sub(r"#ifndef (\w+) *\n#define \1 .*\n", "", text)  # what the host may give
     for name, value in re.findall(r"^#define (\w+) (.+)$", text, re.MULTILINE):
         yield name, number(value)
     for several in re.findall(r"^constexpr \w+ ([^;{]+);", text, re.MULTILINE):
@@ -68,27 +65,53 @@ def numbers(found: Iterable[tuple[str, int | None]]) -> dict[str, int]:
     return {name: value for name, value in found if value is not None}
 
 
-def of_kernels(folder: pathlib.Path) -> dict[str, dict[str, int]]:
-    """The numbers of a folder's kernels, by name and file."""
-    found: dict[str, dict[str, int]] = {}
-    for path in folder.glob("kernels/**/*.*"):
-        if path.suffix in (".py", ".cu", ".cuh"):
-            read = in_python if path.suffix == ".py" else in_cuda
-            for name, value in numbers(read(path.read_text(encoding="utf-8"))).items():
-                found.setdefault(name, {})[path.name] = value
+def stated(path: pathlib.Path) -> Iterator[tuple[set[str], dict[str, int]]]:
+    """(the files of kernels, the numbers) of each comment "as in kernels/..." of a module, and of
+    the statements right below it.
+    """
+    text = path.read_text(encoding="utf-8")
+    for comment, below in re.findall(r"((?:^#.*\n)+)((?:^[A-Z(].*\n)+)", text, re.MULTILINE):
+        said = comment.replace("\n# ", " ").partition("as in kernels/")[2]
+        files = set(re.findall(r"[\w*]+\.(?:py|cuh|cu)\b|[\w]+\*", said))
+        if files:
+            yield files, numbers(in_python(below))
+
+
+def of_kernel(backend: pathlib.Path, name: str) -> dict[str, int]:
+    """The numbers of the kernels of this name, parts that they include among them."""
+    found: dict[str, int] = {}
+    waiting = [path for path in backend.glob(f"*/kernels/**/{name}") if path.is_file()]
+    assert waiting, name
+    seen = set()
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        text = path.read_text(encoding="utf-8")
+        found |= numbers((in_python if path.suffix == ".py" else in_cuda)(text))
+        parts = re.findall(r'^#include "(.+)"', text, re.MULTILINE)
+        inside = {each for part in parts for each in backend.glob(f"*/kernels/**/{part}")}
+        waiting += inside - seen
     return found
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: "/".join(path.parts[-2:]))
-def test_numbers_of_one_name_are_equal(folder: pathlib.Path) -> None:
-    # what kernels of several folders of the CPU share lies in `device`
-    kernels = of_kernels(folder.parent / "device") if folder.parent.name == "cpu" else {}
-    kernels |= of_kernels(folder)
-    for path in folder.glob("*.py"):
-        for name, value in numbers(in_python(path.read_text(encoding="utf-8"))).items():
-            if name not in OTHERS.get(path.name, set()):
-                there = kernels.get(name, {})
-                assert set(there.values()) <= {value}, (path.name, name, value, there)
+@pytest.mark.parametrize("path", HOSTS, ids=lambda path: "/".join(path.parts[-3:]))
+def test_what_is_as_in_kernels_is(path: pathlib.Path) -> None:
+    for files, own in stated(path):
+        for file in files:
+            kernel = of_kernel(path.parents[1], file)
+            differ = {name for name in own.keys() & kernel.keys() if own[name] != kernel[name]}
+            assert not differ, (file, differ)
+
+
+def test_most_of_them_are_found() -> None:
+    shared = [
+        name
+        for path in HOSTS
+        for files, own in stated(path)
+        for file in files
+        for name in own.keys() & of_kernel(path.parents[1], file).keys()
+    ]
+    assert len(shared) > 40 and {"RING", "TEAM_LEAVE", "STAGE", "WHOLE"} <= set(shared)
 
 
 def test_constants_are_found_in_both_languages() -> None:
@@ -97,13 +120,12 @@ def test_constants_are_found_in_both_languages() -> None:
     text = """
 #define A (1 << 3) // a comment
 #define B(x) x
+#ifndef K
+#define K 7
+#endif
 constexpr i64 C = 4, D = C + 1; constexpr int E = 5;
 constexpr int F = 6;
 enum Kind { G, H = 4, I };
 enum { J = 2 };
 """
     assert numbers(in_cuda(text)) == {"A": 8, "C": 4, "F": 6, "G": 0, "H": 4, "I": 5, "J": 2}
-    closure = BACKENDS / "cuda" / "closure"
-    host = numbers(in_python((closure / "closure.py").read_text(encoding="utf-8")))
-    kernel = numbers(in_cuda((closure / "kernels" / "closure_state.cuh").read_text("utf-8")))
-    assert host["RING"] == kernel["RING"]

@@ -37,13 +37,15 @@ from spgraph.semirings import TypedSemiring
 CONTROL = 512
 # What a launch does beside relaxing what is queued, as bits: it stores the start's values; queues
 # its vertices; queues the vertices up to the next limit, after a pull where the push-pull threshold
-# ends. UNDERCUT says that a vertex became better than the floor while there was a threshold.
+# ends. UNDERCUT says that a vertex became better than the floor while there was a threshold. They
+# are as in kernels/shards/closure_rounds_state.cuh.
 RELAX, BEGIN, SOURCES, BUCKETS, UNDERCUT = 0, 1, 2, 4, 8
-# What a shard counts, in this order: queued vertices and their edges; pairs sent that are before
-# the limit; edges read; vertices of a new bucket; flags; the best value that waits, its low and its
-# high bits; the pairs for each shard.
+# What a shard counts, as in kernels/shards/closure_rounds_state.cuh: queued vertices and their
+# edges; pairs sent that are before the limit; edges read; vertices of a new bucket; flags; the best
+# value that waits, its low and its high bits; the pairs for each shard.
 QUEUED, EDGES, NEAR, LOOKED, FOUND, FLAGS, BEST, BEST_HIGH, SENT = range(COUNTS + 1)
-# Flags: as UNDERCUT, in this shard; a barrier between the blocks timed out: all counts are void.
+# Flags, as in kernels/shards/closure_rounds_state.cuh: as UNDERCUT, in this shard; a barrier
+# between the blocks timed out: all counts are void.
 # And if all shards say so: where no vertex waits, this bucket was the last; where none waits, the
 # threshold ends before the next bucket; where one waits, the bucket will never settle.
 WAS_UNDERCUT, LOST, LAST, ENDS_THRESHOLD, UNSETTLED = 1, 2, 4, 8, 16
