@@ -16,6 +16,7 @@
 // EXTENDED, false.
 
 #include "dependencies_steps.cuh"
+#include "take.cuh"
 
 DEVICE Team whole_grid() {
     return {(i64)warp_id() * gridDim.x + blockIdx.x, (i64)gridDim.x * warps_of_block()};
@@ -219,7 +220,7 @@ extern "C" __global__ void join_orders(i64 count, const I* every, int shards, i6
 
 // The values of some vertices as a list.
 extern "C" __global__ void pack(i64 count, const I* ids, const double* row, double* out) {
-    for (i64 i = thread_id(); i < count; i += thread_count()) out[i] = row[ids[i]];
+    take(count, ids, row, out);
 }
 
 // The values of some vertices from a list. `flag`, which becomes 1 where a number of paths leaves

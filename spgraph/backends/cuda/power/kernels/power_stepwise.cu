@@ -9,6 +9,7 @@
 // launch with sums has published.
 
 #include "power_sums.cuh"
+#include "take.cuh"
 
 constexpr int IN_FLIGHT = 4; // vertices whose values a thread loads at a time
 
@@ -129,6 +130,5 @@ extern "C" __global__ void __launch_bounds__(256)
 // y[i] = x[numbers[i]]: vertices with new numbers, or with their own again.
 extern "C" __global__ void __launch_bounds__(256)
     power_take(i64 n, const int* numbers, const double* x, double* y) {
-#pragma unroll 4
-    for (i64 i = thread_id(); i < n; i += thread_count()) y[i] = x[numbers[i]];
+    take(n, numbers, x, y);
 }
