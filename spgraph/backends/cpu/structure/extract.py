@@ -39,7 +39,11 @@ def extract_matrix(A: Matrix, rows: np.ndarray | None, columns: np.ndarray | Non
         distinct = np.flatnonzero(given)
         order = (np.cumsum(given) - 1)[columns]
     once = _rows_of(A, rows) if distinct.size == A.ncols else _columns_of(A, rows, distinct)
-    return transpose(_rows_of(transpose(once), order))
+    turned = transpose(once)
+    del once  # each of these may be as large as A
+    chosen = _rows_of(turned, order)
+    del turned
+    return transpose(chosen)
 
 
 def _rows_of(A: Matrix, rows: np.ndarray | None) -> Matrix:
