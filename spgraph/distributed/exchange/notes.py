@@ -14,10 +14,9 @@ import numpy as np
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.semirings import Function, TypedMonoid, TypedSemiring
 
-# what says all of itself in its text
-Simple = (
-    bool | int | float | complex | str | type | np.generic | np.dtype | np.ufunc | slice | range
-)
+# what says all of itself in its text; tuples, for isinstance takes longer with a union
+SIMPLE = (bool, int, float, complex, str, type, np.generic, np.dtype, np.ufunc, slice, range)
+OPERATORS = (Function, TypedMonoid, TypedSemiring)
 
 
 def note(device: Any, name: str, *given: object) -> None:
@@ -35,23 +34,24 @@ def facts(given: Any) -> object:
     """What tells an argument from another one, and has the same text in all processes. Of a
     container it is where it was made, not what it holds, of which each process has a part.
     """
+    if given is None or isinstance(given, SIMPLE):
+        return given
     if isinstance(given, Vector):
         return given.size, given.dtype.str, getattr(given, "made", None)
     if isinstance(given, Matrix):
         return given.shape, given.dtype.str, getattr(given, "fingerprint", None)
     if isinstance(given, Mask):
         return facts(given.parent), given.structure, given.complement
-    if isinstance(given, Function | TypedMonoid | TypedSemiring):
+    if isinstance(given, OPERATORS):
         return _text(given)
     if isinstance(given, np.ndarray):
         return given.shape, given.dtype.str, zlib.crc32(np.ascontiguousarray(given).data)
     if isinstance(given, FunctionType):
         cells = [cell.cell_contents for cell in given.__closure__ or ()]
-        return given.__qualname__, [facts(cell) for cell in cells if cell is not given]
-    if isinstance(given, tuple | list):
+        return given.__qualname__, [facts(each) for each in cells if each is not given]
+    if isinstance(given, (tuple, list)):
         return tuple(map(facts, given))
-    simple = given is None or isinstance(given, Simple)
-    return given if simple else getattr(given, "shape", type(given).__name__)
+    return getattr(given, "shape", type(given).__name__)
 
 
 def facts_of(v: Vector) -> tuple[object, ...]:
