@@ -262,21 +262,24 @@ class Messages:
                     raise self.failure(f"{self._call}: {reason}")
 
     def _difference(self, process: int) -> str:
-        number, _, noted, text = HEADER.unpack_from(self._headers[process])
+        number, tag, noted, text = HEADER.unpack_from(self._headers[process])
         its = text.rstrip(b"\0").decode(errors="replace")
         if (number, its) == (self.number, self._call[:96]):
+            other = []
+            if tag != self._tags[0]:
+                other.append(
+                    "makes it with another graph, or one that is divided in another way, or from "
+                    "another vertex, file or seed, or over another semiring"
+                )
             if noted != self._tags[1]:
-                return (
-                    f"{self._call}, call {self.number}: what this process has called before it, up "
-                    f"to {self._before or 'the beginning'}, is not what process {process} has: "
-                    "another function, or other containers, operators, numbers, masks or arrays; "
-                    "all processes have to call the same functions with the same arguments"
+                other.append(
+                    f"has not called what this one has before it, up to {self._before}: it was "
+                    "another function, or with other containers, operators, numbers, masks or "
+                    "arrays"
                 )
             return (
-                f"{self._call}, call {self.number}: process {process} makes it with another graph, "
-                "or one that is divided in another way, or from another vertex, file or seed, or "
-                "over another semiring; all processes have to call the same functions with the "
-                "same arguments"
+                f"{self._call}, call {self.number}: process {process} {', or '.join(other)}; all "
+                "processes have to call the same functions with the same arguments"
             )
         return (
             f"it is at {self._call}, call {self.number}, but process {process} at {its}, call "
