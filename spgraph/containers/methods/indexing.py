@@ -80,6 +80,18 @@ class VectorIndexing:
         given: dict[str, Any] = {"mask" if isinstance(at, Mask) else "indices": at}
         operations.assign(self, value, **given)  # type: ignore[arg-type]
 
+    def __delitem__(self: Any, key: Mask | Indices | Position) -> None:
+        """No entry at v[3], v[[0, 2]], v[1:3] or v[mask] any more.
+
+        >>> import spgraph as sg
+        >>> v = sg.Vector([3, 1, 2])
+        >>> del v[1]
+        >>> list(v)
+        [(0, 3), (2, 2)]
+        """
+        key = [from_end(key, self.size, "positions")] if is_integer(key) else key
+        self[key] = _emptied(self[key])
+
 
 class MatrixIndexing:
     """How entries of a Matrix, whose base this is, are read and written by position."""
@@ -153,6 +165,22 @@ class MatrixIndexing:
         else:
             operations.assign(self, value, *key)
 
+    def __delitem__(self: Any, key: Any) -> None:
+        """No entry at A[i, j], A[i], A[rows, columns] or A[mask] any more.
+
+        >>> import spgraph as sg
+        >>> A = sg.Matrix([[1, 2], [0, 3]])
+        >>> del A[0, 1]
+        >>> list(A)
+        [(0, 0, 1), (1, 1, 3)]
+        """
+        key = key if isinstance(key, Mask) else matrix_key(key, self)
+        if not isinstance(key, Mask) and all(is_integer(each) for each in key):
+            rows, columns = key
+            i, j = from_end(rows, self.nrows, "rows"), from_end(columns, self.ncols, "columns")
+            key = [i], [j]
+        self[key] = _emptied(self[key])
+
 
 def _masked(u: Any, mask: Mask) -> Any:
     """The entries of u that the mask allows."""
@@ -160,6 +188,11 @@ def _masked(u: Any, mask: Mask) -> Any:
     from spgraph.semirings import unary
 
     return operations.apply(u, unary.identity, mask=mask)
+
+
+def _emptied(u: Any) -> Any:
+    """A container like u without entries."""
+    return _masked(u, ~u.S)
 
 
 def _element(v: Vector, i: int) -> Any:

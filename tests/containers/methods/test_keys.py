@@ -10,7 +10,7 @@ import scipy.sparse
 from fixtures_device import device, entries, matrix_entries  # noqa: F401
 
 import spgraph as sg
-from spgraph.errors import DimensionMismatch, DomainMismatch
+from spgraph.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 
 DENSE = np.array([[0, 2, 0], [3, 0, 4], [0, 0, 5]])
 
@@ -315,3 +315,48 @@ def test_one_entry_is_written_into_none(device: str) -> None:
         assert A.isequal(before)
     with pytest.raises(DomainMismatch, match="is only read"):
         A.T[0, 0] = True
+
+
+@pytest.mark.parametrize("shards", [0, 2])
+@pytest.mark.parametrize(
+    "key",
+    [
+        (1, 2),
+        (-2, -1),
+        1,
+        (slice(None), 2),
+        ([2, 0], [2, 1]),
+        slice(1, 3),
+        np.array([True, False, True]),
+    ],
+)
+def test_deleted_entries_of_a_matrix(key: Any, shards: int, device: str) -> None:
+    wanted = DENSE.copy()
+    wanted[np.ix_(*key) if isinstance(key, tuple) and isinstance(key[0], list) else key] = 0
+    A = sg.Matrix(DENSE).to(device)
+    A = A.distribute(shards) if shards else A
+    del A[key]
+    assert A.nvals == np.count_nonzero(wanted)
+    np.testing.assert_array_equal(host(A), wanted)
+
+
+@pytest.mark.parametrize("key", [1, -1, [2, 0], slice(1, 3), np.array([True, False, True])])
+def test_deleted_entries_of_a_vector(key: Any, device: str) -> None:
+    wanted = np.array([4, 5, 6])
+    wanted[key] = 0
+    for v in (sg.Vector([4, 5, 6]).to(device), sg.Vector([4, 5, 6]).to(device).to_sparse()):
+        del v[key]
+        assert v.nvals == np.count_nonzero(wanted)
+        np.testing.assert_array_equal(host(v), wanted)
+
+
+def test_deleted_under_a_mask() -> None:
+    A, v = sg.Matrix(DENSE), sg.Vector([4, 5, 6])
+    del A[A > 3]
+    del v[(v > 4).V]
+    assert (list(A), list(v)) == ([(0, 1, 2), (1, 0, 3)], [(0, 4)])
+    with pytest.raises(IndexOutOfBound, match="rows: expected -3 <= index < 3, got 3"):
+        del A[3, 0]
+    with pytest.raises(DomainMismatch, match="a view, the transpose of another"):
+        del A.T[0, 1]
+    assert A.nvals == 2
