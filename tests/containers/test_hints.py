@@ -122,6 +122,15 @@ def test_names_that_the_package_lacks(name: str, hint: str) -> None:
     assert hint in str(raised.value)
 
 
+def test_names_that_a_matrix_lacks() -> None:
+    for name in ("apply", "pagerank"):
+        with pytest.raises(AttributeError, match=rf"it is a function, sg\.{name}\(A, \.\.\."):
+            getattr(A, name)
+    with pytest.raises(AttributeError, match=r"'get'; .* docs/names\.md lists what other"):
+        _ = A.get  # type: ignore[attr-defined]
+    assert not hasattr(A, "__array_struct__")
+
+
 def test_a_container_is_told_from_its_mask() -> None:
     with pytest.raises(DomainMismatch, match=r"got a Matrix; A\.S is its structure, A\.V its"):
         sg.mxm(A, A, mask=A)  # type: ignore[call-overload]

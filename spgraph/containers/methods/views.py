@@ -47,12 +47,7 @@ class MatrixViews:
 
         def __getattr__(self: Any, name: str) -> Any:
             if name not in self._arrays:
-                raise AttributeError(
-                    f"{type(self).__name__!r} object has no attribute {name!r}; operations and "
-                    "algorithms are functions, as in sg.mxm(A, B), .tocsr() has the methods of "
-                    "SciPy's arrays, and docs/names.md lists what other libraries' names are "
-                    "called here"
-                )
+                raise _not_there(self, name)
             source, derived = self._source, self._derived
             if source is not None and not source.symmetric and "arrays" not in derived:
                 made = transposed(source)
@@ -202,6 +197,22 @@ class MatrixViews:
             view._share(source)
             view._derived.pop("arrays", None)  # then: another thread may be looking
             source._derived.pop("T", None)
+
+
+def _not_there(A: Matrix, name: str) -> AttributeError:
+    """The error for a name that a Matrix lacks."""
+    lacks = f"{type(A).__name__!r} object has no attribute {name!r}"
+    if name.startswith("_"):  # what libraries ask for
+        return AttributeError(lacks)
+    from spgraph import algorithms, operations
+
+    if name in operations.__all__ or name in algorithms.__all__:
+        return AttributeError(f"{lacks}; it is a function, sg.{name}(A, ...)")
+    return AttributeError(
+        f"{lacks}; operations and algorithms are functions, as in sg.mxm(A, B), .tocsr() has the "
+        "methods of SciPy's arrays, and docs/names.md lists what other libraries' names are called "
+        "here"
+    )
 
 
 def transposed(A: Matrix) -> Matrix:
