@@ -166,7 +166,7 @@ def _run(
         if state[MORE] in (MARK, THIN):
             stem = "search_marked" if state[MORE] == MARK else "search_thin"
             state[LEAVE], used = threads > 1, 1
-            given.bitmaps.fill(0)  # as whoever goes on with the search expects them
+            given.bitmaps[:2].fill(0)  # as whoever goes on with the search expects them
             other = getattr(_kernels(stem, *meant), stem)
             if not other.overloads and "long" not in kept and state[OPEN_EDGES] < WORTH_COMPILING:
                 kept["long"], state[UNMARKED], state[NOT_THIN] = True, 1, 1
@@ -208,7 +208,8 @@ def _run_thin(kernel: Any, given: Arguments) -> None:
 
 def _workspace(n: int, threads: int, kind: np.dtype) -> Workspace:
     """What a search needs beside its results."""
-    bitmaps, queues = np.empty((2, words(n)), UINT32), np.empty((2, n), kind)
+    # of two the kernel knows which is which; the others are those of the threads of a push
+    bitmaps, queues = np.empty((2 + threads, words(n)), UINT32), np.empty((2, n), kind)
     return Workspace(bitmaps, queues, np.empty((threads, STAGE), kind), np.empty(STATE, INT64))
 
 

@@ -6,9 +6,10 @@
 # search_thin.py.
 #
 # A vertex is settled in one level, by all edges that reach it from the frontier of that level: the
-# vertices that a shared level finds are marked in the bitmap `fresh`, and `visited` changes only
-# between levels. Push reads the queue of the frontier, pull the in-edges of the unvisited vertices;
-# push makes queues, pull bitmaps, and each is converted to the other when the direction changes.
+# vertices that a shared level finds are marked in bitmaps, in a push one for each thread, and
+# `visited` changes only between levels. Push reads the queue of the frontier, pull the in-edges of
+# the unvisited vertices; push makes queues, pull bitmaps, and each is converted to the other when
+# the direction changes.
 #
 # Named tuples would cost a call 2 us as arguments: the kernel makes them. Preamble: VALUES (False:
 # levels only), FIRST (the first product decides), LEAST_ID (values are the least ids of parents),
@@ -119,24 +120,24 @@ def fill(value, visited, first_word, last_word):
 
 
 @inner
-def join(visited, fresh, first_word, last_word, keep):
-    """The vertices found in a level are visited from now on; `fresh` is kept or cleared."""
+def join(visited, fresh, first_word, last_word):
+    """The vertices found by a pull are visited from now on."""
     for w in range(np.uint64(first_word), np.uint64(last_word)):
         visited[w] |= fresh[w]
-        if not keep:
-            fresh[w] = 0
 
 
 @inner
 def share_level(
     thread, threads, sync, graph, out, pull, depth, count, edges, queue, fresh_queue, frontier,
-    fresh, stages, state
+    fresh, found, stages, state
 ):  # fmt: skip
     """This thread's part of a level; the counts of what all threads find are in `state`."""
     words = out.visited.size
     first_word, last_word = words * thread // threads, words * (thread + 1) // threads
-    if VALUES and TERMINAL != 1 and not pull and state[FILLED] == 0:
-        fill(out.value, out.visited, first_word, last_word)
+    if not pull and state[FILLED] == 0:
+        clear(found[thread], 0, words)
+        if VALUES and TERMINAL != 1:
+            fill(out.value, out.visited, first_word, last_word)
     if thread == 0:
         state[COUNT], state[EDGES], state[PROBES] = 0, 0, 0
         state[TICKET], state[SKIPPED] = 0, 0
@@ -147,19 +148,23 @@ def share_level(
             *(graph.nonempty, out.level, out.value, out.visited, depth, frontier, fresh, state),
         )
         barrier(sync, threads)
-    else:
-        if thread == 0:
-            state[FILLED] = 1
-        for heavy in range(2):
-            push_shared(
-                *(thread, threads, sync, heavy, graph.indptr, graph.indices, graph.values),
-                *(out.level, out.value, out.visited, depth, queue, count, edges, fresh_queue),
-                *(fresh, stages[thread], state),
-            )
-            barrier(sync, threads)
-            if state[SKIPPED] == 0:
-                break
-    join(out.visited, fresh, first_word, last_word, pull)
+        join(out.visited, fresh, first_word, last_word)
+        return
+    if thread == 0:
+        state[FILLED] = 1
+    for heavy in range(2):
+        push_shared(
+            *(thread, threads, sync, heavy, graph.indptr, graph.indices, graph.values),
+            *(out.value, out.visited, queue, count, edges, found[thread], state),
+        )
+        barrier(sync, threads)
+        if state[SKIPPED] == 0:
+            break
+    take_found(
+        *(thread, threads, graph.indptr, out.level, out.visited, depth, found, fresh_queue),
+        *(stages[thread], state),
+    )
+    barrier(sync, threads)
 
 
 @inner
@@ -245,7 +250,7 @@ def search(
             depth += 1
             share_level(
                 *(thread, threads, sync, graph, out, pull, depth, count, edges, queue),
-                *(fresh_queue, frontier, fresh, stages, state),
+                *(fresh_queue, frontier, fresh, bitmaps[2:], stages, state),
             )
             if TRACE and thread == 0:
                 examined, way = (state[PROBES], 2) if pull else (edges, 1)

@@ -115,17 +115,16 @@ def hand_on(stage, held, queue, state):
 
 @inner
 def push_shared(
-    thread, threads, sync, heavy, indptr, indices, values, level, value, visited, depth, queue,
-    count, level_edges, fresh_queue, fresh, stage, state
+    thread, threads, sync, heavy, indptr, indices, values, value, visited, queue, count,
+    level_edges, found, state
 ):  # fmt: skip
     """This thread's part of a level: some vertices of the queue or, if `heavy`, a share of the
-    edges of every heavy vertex.
+    edges of every heavy vertex. What it finds is marked in `found`, a bitmap of its own: in one for
+    all, whose few lines each thread would change all the time, a vertex costs up to 40 ns.
     """
     # a level of few vertices is divided evenly, too
     some = max(1, min(VERTICES, count // (4 * threads)))
     most = min(HEAVY, max(1024, level_edges // (2 * threads)))
-    held = 0
-    edges = np.int64(0)
     skipped = np.int64(0)
     begin = np.int64(0)
     while begin < count:
@@ -151,9 +150,13 @@ def push_shared(
                 continue
             for e in range(np.uint64(first), np.uint64(last)):
                 v = np.uint64(indices[e])
-                if has_bit(visited, v):
+                w = v >> np.uint64(5)
+                bit = np.uint32(np.uint32(1) << np.uint32(v & np.uint64(31)))
+                if visited[w] & bit != 0:
                     continue
-                if VALUES and TERMINAL != 1:
+                if VALUES and TERMINAL == 1:
+                    value[v] = product(value, values, u, v, e)
+                elif VALUES:
                     # value[v] = add(value[v], z), which other threads may do at the same time
                     z = product(value, values, u, v, e)
                     while True:
@@ -161,10 +164,25 @@ def push_shared(
                         new = add(old, z)
                         if new == old or compare_exchange(value, np.int64(v), old, new):
                             break
-                if not claim(fresh, v):
-                    continue
-                if VALUES and TERMINAL == 1:
-                    value[v] = product(value, values, u, v, e)
+                found[w] |= bit
+        begin = stop
+    atomic_add(state, SKIPPED, skipped)
+
+
+@inner
+def take_found(thread, threads, indptr, level, visited, depth, found, fresh_queue, stage, state):
+    """Visit what all threads have found, in this thread's share of the words, and queue it."""
+    held, edges, words = 0, np.int64(0), visited.size
+    for begin in range(thread * WORDS, words, threads * WORDS):
+        for w in range(np.uint64(begin), np.uint64(min(begin + WORDS, words))):
+            bits = np.uint32(0)
+            for t in range(np.uint64(threads)):
+                bits = np.uint32(bits | found[t, w])
+                found[t, w] = 0
+            visited[w] |= bits
+            while bits != 0:
+                v = np.uint64(w) * np.uint64(32) + np.uint64(lowest_bit(bits))
+                bits = np.uint32(bits & (bits - np.uint32(1)))
                 level[v] = depth
                 edges += degree_of(indptr, v)
                 stage[held] = v
@@ -172,7 +190,5 @@ def push_shared(
                 if held == STAGE:
                     hand_on(stage, held, fresh_queue, state)
                     held = 0
-        begin = stop
     hand_on(stage, held, fresh_queue, state)
     atomic_add(state, EDGES, edges)
-    atomic_add(state, SKIPPED, skipped)
