@@ -21,10 +21,11 @@ def greedy_color(A: MatrixLike, *, seed: int | None = None) -> Vector:
 
     The colours are those of a greedy colouring in the order of falling degree (of its logarithm,
     rounded down; at random among equals): each vertex takes the least colour that no neighbour
-    before it has. On a CPU one thread takes one vertex after the other. Elsewhere a round colours
-    all vertices whose neighbours before them are coloured. There are as many rounds as the longest
-    chain of such neighbours has vertices: a few dozen where degrees are small, some hundred on
-    dense power-law graphs, n in a complete graph.
+    before it has. On a CPU each thread takes the next vertex, and waits for those of its neighbours
+    that other threads have taken before it. Elsewhere a round colours all vertices whose neighbours
+    before them are coloured. There are as many rounds as the longest chain of such neighbours has
+    vertices: a few dozen where degrees are small, some hundred on dense power-law graphs, n in a
+    complete graph.
 
     Raises DimensionMismatch for an A that is not square.
 

@@ -1,4 +1,4 @@
-"""What is chosen vertex by vertex: greedy colourings and sets, cores, by one thread; labels."""
+"""What is chosen vertex by vertex: greedy colourings and sets, cores, labels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from spgraph.backends.cpu.device.stacks import stacks
 from spgraph.backends.cpu.runtime import jit, pool
+from spgraph.backends.cpu.structure.sort_entries import sort_entries
 from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.sorting import order_of, order_of_words
@@ -13,6 +14,10 @@ from spgraph.containers.storage.sorting import order_of, order_of_words
 # rows and entries from which a colour is worth dividing among threads that run already, and the
 # number of vertices that one takes at a time
 SHARED, PIECE = 4096, 64
+# the logarithm of the degree of hubs; vertices that a thread colours at a time, as in the kernel
+HUB, PIECES = 6, 16
+# the bits that a sort on all cores looks at, for which its keys take 4 bytes
+KEY_BITS = 41
 # sweeps that nobody waits for
 MOST = 1 << 62
 
@@ -22,15 +27,17 @@ def color_greedily(A: Matrix, power: Vector, word: Vector) -> Vector:
     then rising `word`; A is a symmetric pattern without loops.
     """
     n = A.nrows
-    order = order_of_words(word._values)
-    powers = power._values.take(order)
-    order = order.take(order_of(powers.max(initial=0) - powers))
-    color = np.full(n, -1, index_dtype(n))
+    order = _order(power._values.max(initial=0) - power._values, word._values)
+    threads = pool.threads_for(n + A.nvals, pool.LONG_STEPS)
+    color = np.empty(n, index_dtype(n))
     # for each colour the last vertex that has a neighbour of it; no vertex needs more colours
     most = int(np.diff(A._indptr).max(initial=0)) + 1
-    taken = np.full(most, -1, np.int64)
+    taken = np.full((threads, most), -1, np.int64)
+    hubs = int(np.count_nonzero(power._values >= HUB))
+    waiting, ticket = np.empty((threads, PIECES * threads), color.dtype), np.zeros(1, np.int64)
     kernel = jit.module("color_greedily", "").color_greedily
-    pool.launch(kernel, 1, A._indptr, A._indices, order, taken, color)
+    given = (A._indptr, A._indices, order, hubs, ticket, waiting, taken, color)
+    pool.launch(kernel, threads, *given)
     return Vector._of(n, color)
 
 
@@ -38,11 +45,32 @@ def choose_greedily(A: Matrix, word: Vector) -> Vector:
     """For each vertex whether it is chosen, as one is if no neighbour before it is, by falling
     `word`; A is a symmetric pattern without loops.
     """
-    order = order_of_words(word._values)
+    order = _order(np.zeros(A.nrows, np.int8), word._values)
     near, chosen = np.zeros((2, A.nrows), bool)
     kernel = jit.module("color_greedily", "").choose_greedily
     pool.launch(kernel, 1, A._indptr, A._indices, order, near, chosen)
     return Vector._of(A.nrows, chosen)
+
+
+def _order(groups: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """The vertices by rising group, then rising word; no two words are equal."""
+    n, count = words.size, int(groups.max(initial=0)) + 1
+    if pool.threads_for(8 * n) == 1:  # sort_entries would be slower
+        by_word = order_of_words(words)
+        return by_word.take(order_of(groups.take(by_word)))
+    bits = KEY_BITS - (count - 1).bit_length()
+    low = max(int(words.max(initial=0)).bit_length() - bits, 0)
+    high = (words >> low).astype(np.int64, copy=False)
+    ids = np.arange(n, dtype=index_dtype(n))
+    _, high, order, repeats = sort_entries(groups, high, ids, count, 1 << bits)
+    assert order is not None
+    if repeats:  # their other bits decide
+        group = groups.take(order)
+        same = (high[1:] == high[:-1]) & (group[1:] == group[:-1])
+        unsure = np.append(False, same) | np.append(same, False)
+        some = order[unsure]
+        order[unsure] = some[np.lexsort((words[some], groups[some]))]
+    return order
 
 
 def peel(A: Matrix) -> Vector:
