@@ -11,9 +11,9 @@ from spgraph.containers import Matrix, Vector
 from spgraph.containers.storage.arrays import index_dtype
 from spgraph.containers.storage.sorting import order_of, order_of_words
 
-# rows and entries from which a colour is worth dividing among threads that run already, and the
-# number of vertices that one takes at a time
-SHARED, PIECE = 4096, 64
+# rows and entries from which a colour is worth dividing among threads that run already; the pieces
+# for each of them, and the most vertices of one
+SHARED, PARTS, PIECE = 4096, 8, 64
 # the logarithm of the degree of hubs; vertices that a thread colours at a time, as in the kernel
 HUB, PIECES = 6, 16
 # the bits that a sort on all cores looks at, for which its keys take 4 bytes
@@ -98,6 +98,8 @@ def sweep_labels(A: Matrix, color: Vector, sweeps: int) -> tuple[Vector, bool]:
     ends = np.bincount(color._values).cumsum()
     threads = pool.threads_for(n + A.nvals, pool.LONG_STEPS)
     steps, shared = _colors_together(ends, degrees.take(order), threads)
+    # the vertices of a colour may be few, of many edges
+    pieces = np.clip(np.diff(steps) // (PARTS * threads), 1, PIECE)
     label = np.arange(n, dtype=index_dtype(n))
     longest = int(degrees.max(initial=0))
     counts = np.zeros((threads, n), index_dtype(2 * longest + 1))
@@ -105,7 +107,7 @@ def sweep_labels(A: Matrix, color: Vector, sweeps: int) -> tuple[Vector, bool]:
     changes[3] = 1
     pool.launch(
         *(jit.module("sweep_labels", "").sweep_labels, threads, A._indptr, A._indices, order),
-        *(steps, shared, PIECE, np.zeros(shared.size, np.int64), min(sweeps, MOST), label),
+        *(steps, shared, pieces, np.zeros(shared.size, np.int64), min(sweeps, MOST), label),
         *(np.ones(n, bool), counts, changes),
     )
     return Vector._of(n, label), bool(changes[3] == 0)

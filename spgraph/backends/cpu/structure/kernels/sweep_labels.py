@@ -46,7 +46,7 @@ def take_labels(sync, indptr, ids, order, low, high, label, stale, count):
 
 @kernel
 def sweep_labels(
-    thread, threads, sync, indptr, ids, order, steps, shared, piece, tickets, sweeps, label, stale,
+    thread, threads, sync, indptr, ids, order, steps, shared, pieces, tickets, sweeps, label, stale,
     counts, changes,
 ):  # fmt: skip
     # Step s is order[steps[s]:steps[s + 1]]: with `shared` a colour, whose vertices are no
@@ -57,6 +57,7 @@ def sweep_labels(
         found = 0
         for s in range(np.uint64(shared.size)):
             first, last = np.uint64(steps[s]), np.uint64(steps[s + np.uint64(1)])
+            piece = np.int64(pieces[s])
             while shared[s]:
                 low = first + np.uint64(atomic_add(tickets, np.int64(s), piece))
                 if low >= last:
