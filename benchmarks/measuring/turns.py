@@ -25,8 +25,8 @@ def timed(
     """The row of each system, or its error: what `differs(its answer, spgraph's)` says.
 
     `answer(system, result)` is made of the first calls. Then the systems take turns for so many
-    rounds, each round begun by the next one; of each turn the fastest of the calls counts, which are
-    more where they are short.
+    rounds, each round begun by the next one; of each turn the fastest of the calls counts, of which
+    there are more where they are short.
     """
     firsts = {name: rows.first(call) for name, call in systems.items()}
     answers = {name: answer(name, result) for name, (result, _) in firsts.items()}
