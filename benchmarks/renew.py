@@ -111,11 +111,11 @@ PARTS = (
     ),
     Part("distributed_gpu", "gpus", 130, f"benchmarks.gpu.distributed {ON_TWO} OPTIONS"),
     Part(
-        *("graph500_gpu of two", "gpus", 70),
+        *("graph500_gpu of two", "gpus", 100),
         "benchmarks record OPTIONS graph500 --scale 27 --gpus 2 --trace",
     ),
     Part(
-        *("seeds_gpu of two", "gpus", 110),
+        *("seeds_gpu of two", "gpus", 150),
         f"benchmarks seeds --calls 3 --ablate --devices 1,2 --graphs {SCALED} OPTIONS",
     ),
 )
