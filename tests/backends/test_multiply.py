@@ -15,6 +15,7 @@ import oracle
 import pytest
 import scipy.sparse
 
+import spgraph as sg
 from spgraph import semirings
 from spgraph.backends.cpu.products import multiply
 from spgraph.backends.cpu.runtime import pool
@@ -394,3 +395,19 @@ def test_pair_is_known_over_all_types() -> None:
     assert not is_pair(semirings.plus_first.resolve(BOOL, BOOL).multiply)
     two = BinaryOp.from_expressions("pair", python="2", cuda="2")
     assert not is_pair(Semiring(monoid.plus, two).resolve(INT64, INT64).multiply)
+
+
+@pytest.mark.parametrize("name", ["plus_times", "min_plus", "any_pair"])
+def test_rows_of_one_entry_have_as_many_products_as_they_like(name: str) -> None:
+    chance = np.random.default_rng(5)
+    B = Matrix(np.where(chance.random((40, 300)) < 0.5, chance.random((40, 300)), 0))
+    D = Matrix.from_coo(np.arange(40), chance.permutation(40), chance.random(40))
+    found, given = sg.mxm(D, B, name), D.to_dense() @ B.to_dense()
+    assert found.nvals == B.nvals
+    i, j, values = found.to_coo()
+    wanted = {
+        "plus_times": given[i, j],
+        "min_plus": D.values[i] + B.to_dense()[D.indices[i], j],
+        "any_pair": np.ones(i.size),
+    }
+    np.testing.assert_allclose(values, wanted[name])

@@ -26,6 +26,8 @@ LEAST_BUFFER, MOST_BUFFER, ROUNDS = 1 << 17, 1 << 20, 8
 UNTOUCHED = 1 << 27
 # bytes up to which a thread keeps a sum for every column
 SUMS_BYTES = 1 << 21
+# products a row, on average, from which such sums are as fast as a short list
+FEW_PRODUCTS = 16
 # the fixed cost of a row, in products
 ROW_COST = 16
 # entries of a mask whose sum is one partial sum of `reduce_dots`, where these are not too many
@@ -82,9 +84,11 @@ def multiply_rows(A: Matrix, B: Matrix, semiring: TypedSemiring, mask: Mask | No
 
     kind = 0 if mask is None else 2 if mask.complement else 1
     # sums of all columns have to stay in a core's cache, and filling them must not be the work, nor
-    # looking through a bitmap of the columns for each row
+    # looking through a bitmap of the columns for each row; and short lists would be faster where
+    # rows have few products, or one row of B alone, as in a product with a diagonal matrix
     dense = kind == 0 and constant is None and B.ncols * semiring.dtype.itemsize <= SUMS_BYTES
     dense = dense and B.ncols <= most and A.nrows * B.ncols <= 1024 * most
+    dense = dense and most > FEW_PRODUCTS * A.nrows and A.nvals > A.nrows
     kernel = jit.module("multiply_rows", _forms(semiring, kind, constant is None, dense))
     threads = pool.threads_for(int(work.sum()), pool.LONG_STEPS)
     sums = np.full((threads, B.ncols if dense else 0), semiring.add.identity, semiring.dtype)

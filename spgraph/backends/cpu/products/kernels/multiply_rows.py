@@ -6,7 +6,8 @@
 #
 # - DENSE (multiply_rows_dense.py): each product is added to a sum of its column;
 # - short (multiply_rows_short.py): without a mask a row of at most SHORT products, as road networks
-#   have, is a list into which each product is inserted at its place;
+#   have, or of a multiple of one row of B, is a list into which each product is inserted at its
+#   place;
 # - any other (multiply_rows_bitmap.py): a bitmap of the columns says where each product belongs.
 #
 # Each writes the entries of a row to `columns` and `z` from position `base` on and returns the
@@ -55,7 +56,7 @@ def multiply_rows(
                 continue
             if DENSE:
                 last = dense_row(i, a, b, bits, wide, sums, base, columns, z)
-            elif MASK == 0 and flops[i] <= SHORT:
+            elif MASK == 0 and (flops[i] <= SHORT or a_indptr[i + 1] - a_indptr[i] == 1):
                 last = short_row(i, a, b, base, columns, z)
             else:
                 last = bitmap_row(i, a, b, m_indptr, m_indices, flops[i], maps, base, columns, z)
