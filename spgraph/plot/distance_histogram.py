@@ -80,7 +80,12 @@ def distance_histogram(v: Vector, *, title: str | None = None) -> Figure:
 def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(counts, edges) of at most 61 intervals of equal width, an integer width for integers."""
     if not whole(values):
-        return np.histogram(values.astype(np.float64), BARS)
+        found = values.astype(np.float64)
+        ends = found.min(), found.max()
+        if ends[1] - ends[0] > 4 * BARS * np.spacing(np.abs(ends).max()):
+            return np.histogram(found, BARS)
+        # they differ by rounding, which leaves no room for so many
+        return np.histogram(found, 1, (ends[0] - 0.5, ends[1] + 0.5))
     low, high = int(values.min()), int(values.max())
     width = max(-(-(high - low) // BARS), 1)
     # integers are subtracted as uint64, where the difference of any two values of int64 is exact

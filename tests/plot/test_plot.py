@@ -239,6 +239,13 @@ def test_long_distances_say_their_intervals() -> None:
     assert heights(axes) == {4 * k + 1.5: 4 for k in range(50)}
 
 
+@pytest.mark.parametrize("values", [[0.1 + 0.2, 0.3], [0.5, 0.5 + 2**-53, 0.5 + 2**-52], [5e-324]])
+def test_distances_that_differ_by_rounding(values: list[float]) -> None:
+    """They were an error of NumPy: too many bins for the range."""
+    axes = plot.distance_histogram(sg.Vector.from_dense(np.array(values))).axes[0]
+    assert list(heights(axes).values()) == [len(values)]
+
+
 def test_no_distances(tmp_path: Path) -> None:
     for size in (0, 7):
         figure = plot.distance_histogram(sg.Vector.empty(size))
