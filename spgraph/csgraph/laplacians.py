@@ -99,7 +99,8 @@ def _sparse(
     rows, cols = xp.empty((2, m + n), row.dtype)
     rows[:m], cols[:m] = row, col
     rows[m:] = cols[m:] = xp.arange(n, dtype=row.dtype)
-    values = xp.empty(m + n, data.dtype)
+    # sums of short integers are longer: they fit a longer `dtype`
+    values = xp.empty(m + n, np.result_type(data.dtype, degree.dtype))
     edges = values[:m]
     if normed:
         isolated = degree == 0
@@ -109,7 +110,7 @@ def _sparse(
         xp.multiply(edges, -1, out=edges)
         values[m:] = 1 - isolated
     else:
-        xp.multiply(data, -1, out=edges)
+        edges[:] = xp.multiply(data, -1, out=xp.empty_like(data))
         values[m:] = degree
     if copy or graph.format != "coo" or is_gpu(graph):
         L = kind((values, (rows, cols)), shape=(n, n))

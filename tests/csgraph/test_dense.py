@@ -264,6 +264,19 @@ def test_laplacian_keeps_its_argument_and_adds_up_repetitions() -> None:
     assert isinstance(ours.laplacian(scipy.sparse.csr_matrix(S)), scipy.sparse.coo_matrix)
 
 
+@pytest.mark.parametrize("short", ["int8", "int16"])
+@pytest.mark.parametrize("dtype", [None, "int32", "float32"])
+def test_degrees_of_short_integers_fit_a_longer_type(short: str, dtype: str | None) -> None:
+    """The diagonal was cut off to the type of the graph before it became `dtype`."""
+    most = np.iinfo(short).max
+    S = scipy.sparse.csr_array(np.array([[0, most, 7], [most, 0, 0], [3, 0, 0]], short))
+    found, degree = ours.laplacian(S, dtype=dtype, return_diag=True)
+    expected, theirs_too = theirs.laplacian(S.copy(), dtype=dtype, return_diag=True)
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
+    np.testing.assert_array_equal(degree, theirs_too)
+    assert found.dtype == expected.dtype
+
+
 def test_bad_laplacians() -> None:
     for library in (ours, theirs):
         with pytest.raises(ValueError, match="csgraph must be a square matrix or array"):
