@@ -120,6 +120,33 @@ def test_fused_equals_composed(graph: str, both: bool, device: str) -> None:
     assert contract(A).isequal(composed(A), check_dtype=True)
 
 
+@pytest.mark.parametrize(("components", "launches"), [(1, 1), (4, 2)])
+def test_more_threads_follow_many_edges_outside_of_the_giant(
+    components: int, launches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One thread begins; of complete graphs that are as large as each other none is the giant."""
+    from spgraph.backends.cpu.contract import contract as module
+
+    pool, launched = module.pool, []
+    A = sg.Matrix(scipy.sparse.block_diag([np.ones((12, 12), bool)] * components, "csr"))
+    few, launch = module.STEPS * A.nrows, pool.launch
+    monkeypatch.setattr(pool, "processors", lambda: 2)
+    monkeypatch.setattr(pool, "threads_for", lambda work, *share: 1 if work == few else 2)
+    monkeypatch.setattr(
+        pool,
+        "launch",
+        lambda kernel, threads, *a: launched.append(threads) or launch(kernel, threads, *a),
+    )
+    monkeypatch.setattr(module, "MANY", 12 * 12)
+    pool.close()
+    try:
+        found = module.contract(A, True)
+    finally:
+        pool.close()
+    assert launched == [1, 2][:launches]
+    assert found.to_numpy().tolist() == [v // 12 * 12 for v in range(12 * components)]
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts_agree(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs run on one thread; here they are made to share."""

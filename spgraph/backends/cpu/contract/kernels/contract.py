@@ -1,6 +1,6 @@
-# Connected components by hook and compress, in one launch. `label` is a forest: label[v] <= v is a
-# smaller vertex of the same component, or v if v is a root; in the end it is the smallest vertex of
-# the component. Every thread runs `contract`, with a barrier between its steps.
+# Connected components by hook and compress, in one launch or two. `label` is a forest: label[v] <=
+# v is a smaller vertex of the same component, or v if v is a root; in the end it is the smallest
+# vertex of the component. Every thread runs `contract`, with a barrier between its steps.
 #
 # First, two edges of every vertex are followed; of a directed graph that has its transpose one
 # out-edge and one in-edge, because many vertices have only one kind. Then most vertices of most
@@ -16,8 +16,10 @@ FOLLOWED = 2
 SAMPLES = 1024
 # items (rows and edges) that a thread takes at a time
 PIECE = 16384
-# words of `state`, of which a cache line has LINE: two tickets, then, in a line for each thread,
-# whether one of its edges behind those first ones led to another tree
+# words of `state`, of which a cache line has LINE: two tickets; the giant; how many edges outside
+# of it are worth another launch, of more threads; whether they are left to that; then, in a line
+# for each thread, whether one of its edges behind those first ones led to another tree
+GIANT, WORTH, LEFT = 2, 3, 4
 JOINED = LINE = 8
 
 
@@ -99,8 +101,8 @@ def compress(thread, threads, sync, label):
 
 @inner
 def elect(indices, label):
-    """The giant: the root of more than half of a sample of edges (the majority vote of Boyer and
-    Moore); -1 if there is none.
+    """(the giant: the root of more than half of a sample of edges, found by the majority vote of
+    Boyer and Moore, or -1 if there is none; about how many edges are not of the giant).
     """
     giant, votes = np.int64(-1), 0
     samples = min(indices.size, SAMPLES)
@@ -113,7 +115,9 @@ def elect(indices, label):
     for k in range(samples):
         if np.int64(label[indices[indices.size // samples * k]]) == giant:
             votes += 1
-    return giant if 2 * votes > samples else np.int64(-1)
+    if 2 * votes <= samples:
+        return np.int64(-1), np.int64(indices.size)
+    return giant, (samples - votes) * (indices.size // samples)
 
 
 @inner
@@ -164,10 +168,11 @@ def rest(thread, sync, indptr, indices, label, state, slot, followed, giant):
             e = np.uint64(indptr[v])
 
 
-@kernel
-def contract(
-    thread, threads, sync, indptr, indices, t_indptr, t_indices, label, state, undirected, backward
+@inner
+def find_giant(
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, label, backward
 ):  # fmt: skip
+    """Follow two edges of every vertex, and link each to its root; returns what `elect` does."""
     start(thread, threads, indptr, indices, t_indptr, t_indices, label, backward)
     barrier(sync, threads)
     if thread > 0:  # thread 0 has no smaller vertices of others
@@ -177,8 +182,26 @@ def contract(
     barrier(sync, threads)
     compress(thread, threads, sync, label)
     barrier(sync, threads)
-    giant = elect(indices, label)
+    found = elect(indices, label)
     barrier(sync, threads)  # all threads read the same labels before one changes them
+    return found
+
+
+@kernel
+def contract(
+    thread, threads, sync, indptr, indices, t_indptr, t_indices, label, state, undirected, backward
+):  # fmt: skip
+    if state[LEFT] == 0:
+        most, others = find_giant(
+            *(thread, threads, sync, indptr, indices, t_indptr, t_indices, label, backward)
+        )
+        if others >= state[WORTH]:
+            if thread == 0:
+                state[GIANT], state[LEFT] = most, 1
+            return
+    else:
+        most = state[GIANT]
+    giant = np.int64(most)
     skipped = giant if undirected or backward else np.int64(-1)
     rest(thread, sync, indptr, indices, label, state, 0, 1 if backward else FOLLOWED, skipped)
     if backward and giant >= 0:
