@@ -403,9 +403,8 @@ def test_the_claim_of_a_killed_process_ends(
 def test_a_kernel_that_does_not_compile_gives_its_claim_back(
     made: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (jit.BACKEND / "room" / "kernels" / "given.py").write_text(
-        "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = UNKNOWN\n"
-    )
+    text = "@kernel\ndef fill(thread, threads, sync, z):\n    z[0] = UNKNOWN\n"
+    monkeypatch.setattr(jit, "text_of", lambda stem: text)
     monkeypatch.setattr(cache_folder, "TIMEOUT", float("inf"))
     for _ in range(2):
         module = jit.module.__wrapped__("given", "")

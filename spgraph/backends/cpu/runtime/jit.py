@@ -145,13 +145,17 @@ def shared(text: str) -> str:
     return "".join(lines)
 
 
-@functools.cache
 def text_of(stem: str) -> str:
     """The text of `stem`.py. A text that several kernels share is added to their preambles."""
-    return _paths()[stem].read_text(encoding="utf-8")
+    return _text(BACKEND, stem)
 
 
 @functools.cache
-def _paths() -> dict[str, pathlib.Path]:
+def _text(backend: pathlib.Path, stem: str) -> str:
+    return _paths(backend)[stem].read_text(encoding="utf-8")
+
+
+@functools.cache
+def _paths(backend: pathlib.Path) -> dict[str, pathlib.Path]:
     """Where each text is, by its stem: under the folder `kernels` of some capability."""
-    return {path.stem: path for path in BACKEND.glob("*/kernels/*.py")}
+    return {path.stem: path for path in backend.glob("*/kernels/*.py")}
