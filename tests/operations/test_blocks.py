@@ -39,7 +39,7 @@ def test_blocks_stand_where_those_of_arrays_stand(
     blocks, whole = dense_blocks(heights, widths)
     given = [[None if b is None else sg.Matrix(b).to(device) for b in row] for row in blocks]
     Z = sg.block_array(given)
-    assert Z.device == device
+    assert Z.device == sg.Vector.empty(1, device=device).device  # "cuda" is that of "cuda:0"
     assert Z.dtype == whole.dtype
     assert Z.nvals == np.count_nonzero(whole)
     found = Z.to("cpu")

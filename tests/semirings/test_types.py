@@ -67,7 +67,7 @@ def test_types_that_are_known_without_numba_are_those_of_numba(types: str) -> No
     assert inference.unify(x, x) == x
 
 
-@pytest.mark.parametrize("x", map(np.dtype, ("bool", "i4", "i8", "f4")), ids=str)
+@pytest.mark.parametrize("x", [*map(np.dtype, ("bool", "i4", "i8", "f4"))], ids=str)
 def test_formulas_have_the_types_that_numba_infers(
     x: np.dtype[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
