@@ -212,32 +212,6 @@ def test_ends_of_rows_by_branches_give_the_same_bits(
         assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("single", [False, True])
-def test_what_is_far_is_gathered_by_one_instruction(
-    single: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from spgraph.backends.cpu.power import power as module
-
-    # rows of 4, 3, 1 and no entries: the first two hold seven of eight
-    A = sg.Matrix.from_coo([0, 0, 0, 0, 1, 1, 1, 2], [0, 1, 2, 3, 0, 1, 3, 2], np.ones(8), nrows=4)
-    assert module._held_by(A) == 0
-    monkeypatch.setattr(module, "FAR_ENTRIES", 2)
-    assert module._held_by(A) == 2
-    monkeypatch.setattr(module, "FAR_BYTES", 0)
-    texts, make = [], module.jit.module
-    monkeypatch.setattr(
-        module.jit, "module", lambda stem, text: texts.append(text) or make(stem, text)
-    )
-    for B in (A, sg.generators.kronecker(9, 5)):
-        start = np.random.default_rng(3).random(B.nrows)
-        step = steps(B.dup(), "cpu", False)["leaking"]
-        found = power(full(start, "cpu"), step, tol=None, max_iter=7, single=single).value
-        assert "FAR = True" in texts[-1]
-        np.testing.assert_allclose(
-            found.to_numpy(), dense(start, step, None, 7), rtol=1e-6 if single else 1e-12
-        )
-
-
 # each is compiled: by default each array is wide once and narrow once
 @pytest.mark.parametrize(
     ("offset", "index"),

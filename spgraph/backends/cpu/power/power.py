@@ -16,10 +16,6 @@ from spgraph.containers import Matrix, Vector
 
 # rows and entries of a chunk; SUMS and LINE as in kernels/power.py
 CHUNK, SUMS, LINE = 8192, 3, 8
-# entries are taken to be FAR where most of them gather from so many bytes, half of a common second-
-# level cache, and rows have so many on average. Measured on uniform graphs of 2**14 to 2**20
-# vertices and 4 to 64 entries a row, and on Kronecker graphs
-FAR_BYTES, FAR_ENTRIES = 1 << 19, 16
 # fewer than one row of so many is of another length than the row before in an even matrix; fewer
 # than one is of another length than the usual one, which is one of USUAL
 UNEVEN, USUAL = 8, (2, 4)
@@ -35,15 +31,12 @@ def power(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, np.ndar
     second = semiring.multiply.name == "second"
     iso = second or all(M.iso for M in matrices)
     first, last = matrices[0], matrices[-1]
-    starts, even, usual, held = _chunks(first)
-    starts2, even2, usual2, held2 = _chunks(last)
+    starts, even, usual = _chunks(first)
+    starts2, even2, usual2 = _chunks(last)
     even = second and even and even2
     usual = usual if even and usual == usual2 else 0
     spread = isinstance(restart, Vector)
-    kind = iteration.gathered
-    far = second and min(held, held2) * kind.itemsize >= FAR_BYTES
-    rules = {"EVEN": even, "USUAL": usual, "FAR": far, "SPREAD": spread}
-    text = preamble.constants(ISO=iso, SECOND=second, **rules)
+    text = preamble.constants(ISO=iso, SECOND=second, EVEN=even, USUAL=usual, SPREAD=spread)
     text += semiring.multiply.define_python("multiply")
     kernel = jit.module("power", text).power
     given: list[np.ndarray | np.uint64] = []
@@ -51,6 +44,7 @@ def power(x: Vector | float, iteration: PowerIteration) -> tuple[Vector, np.ndar
         # of two matrices one may have one value, the other many
         values = np.repeat(M._values, M.nvals) if M.iso and not iso else M._values
         given += [M._indptr, M._indices, values, *_spread(scale)]
+    kind = iteration.gathered
     work = np.empty((2, n + 1), kind), np.empty(n + 1 if len(matrices) == 2 else 1, kind)
     for gathered in work:
         gathered[..., -1] = 0.0
@@ -131,27 +125,14 @@ def inverse_degrees(A: Matrix) -> Vector:
     return Vector._of(A.nrows, scale)
 
 
-def _chunks(M: Matrix) -> tuple[np.ndarray, bool, int, int]:
-    """(the first rows of the chunks of M, and the number of its rows; `_evenness`; `_held_by`):
-    kept with M.
-    """
-    found: tuple[np.ndarray, bool, int, int] | None = M._derived.get("chunks")
+def _chunks(M: Matrix) -> tuple[np.ndarray, bool, int]:
+    """(the first rows of the chunks of M, and the number of its rows; `_evenness`): kept with M."""
+    found: tuple[np.ndarray, bool, int] | None = M._derived.get("chunks")
     if found is None:
         chunks = max(1, min(M.nrows, (M.nvals + M.nrows) // CHUNK))
-        found = shares(chunks, (M._indptr,)).view(np.uint64), *_evenness(M), _held_by(M)
+        found = shares(chunks, (M._indptr,)).view(np.uint64), *_evenness(M)
         M._keep("chunks", found)
     return found
-
-
-def _held_by(M: Matrix) -> int:
-    """How many rows, the longest, hold seven of eight entries: about so many columns do, too. 0
-    where rows are short.
-    """
-    if M.nvals < FAR_ENTRIES * max(M.nrows, 1):
-        return 0
-    rows = np.bincount(np.diff(M._indptr))[::-1]  # of each length, the longest first
-    entries = np.cumsum(rows * np.arange(rows.size)[::-1])
-    return int(rows[: int(np.searchsorted(8 * entries, 7 * M.nvals)) + 1].sum())
 
 
 def _evenness(M: Matrix) -> tuple[bool, int]:

@@ -19,7 +19,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
-from spgraph.backends.cpu.device import atomics, loops, prefetching
+from spgraph.backends.cpu.device import atomics, prefetching
 from spgraph.backends.cpu.runtime import (
     cache,  # noqa: F401 (texts import it)
     libraries,
@@ -108,7 +108,7 @@ def _surroundings() -> str:
     """What machine code depends on beside the kernel's text: versions, the source of functions
     that texts call, and how they are compiled.
     """
-    parts = (atomics, libraries, loops, lowering, pipeline, prefetching, teams)
+    parts = (atomics, libraries, lowering, pipeline, prefetching, teams)
     callees = [pathlib.Path(str(part.__file__)).read_text("utf-8") for part in parts]
     return "\0".join((*callees, numba.__version__, np.__version__, sys.version))
 
