@@ -228,7 +228,7 @@ ELSEWHERE: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("semirings", lambda: sg.min_plus, AttributeError, "it is spgraph.semirings.min_plus"),
     ("iterations", lambda: sg.closure, AttributeError, "it is spgraph.iterations.closure"),
     ("names", lambda: sg.louvain, AttributeError, "docs/names.md has the names of"),
-    ("method", lambda: A().mxm, AttributeError, r"functions, as in sg.mxm\(A, B\)"),
+    ("method", lambda: A().mxm, AttributeError, r"it is a function, sg.mxm\(A, \.\.\.\)"),
     ("in Matrix", lambda: (0, 1) in A(), TypeError, r"A\[i, j\] is not None"),
     ("in Vector", lambda: 0 in u(), TypeError, r"v\[i\] is not None"),
     ("mxv", lambda: ops.mxv(A(), u(), max), DomainMismatch, "BinaryOp.define"),

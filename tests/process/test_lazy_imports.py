@@ -33,8 +33,8 @@ FIRST_USES = [
     ("scipy.spatial._kdtree", "sg.generators.random_geometric(9, 2.0, seed=1).nvals", "72"),
     (
         "scipy.sparse.csgraph._laplacian",
-        "sg.connected_components(B, connection='strong').size",
-        "3",
+        "sg.csgraph.breadth_first_order(A.to_scipy(), 0)[0].tolist()",
+        "[0, 1, 2]",
     ),
     ("spgraph.distributed.containers", "sg.bfs(A.distribute(2), 0).level.nvals", "3"),
 ]
