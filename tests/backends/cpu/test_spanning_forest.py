@@ -6,22 +6,10 @@ import numpy as np
 import pytest
 
 import spgraph as sg
-from spgraph.backends.cpu.runtime import pool
 from spgraph.backends.cpu.traversals import spanning_forest as module
 from spgraph.backends.cpu.traversals import traversals
 
 TYPES = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float32", "float64")
-THREADS = [1, 2, 3, 8]
-
-
-@pytest.fixture(params=THREADS)
-def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """Small graphs run on one thread; here they are made to share."""
-    monkeypatch.setattr(pool, "processors", lambda: max(THREADS))
-    monkeypatch.setattr(pool, "threads_for", lambda work, *share: request.param)
-    pool.close()
-    yield request.param
-    pool.close()
 
 
 def kruskal(A: sg.Matrix) -> np.ndarray:

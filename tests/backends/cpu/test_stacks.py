@@ -12,20 +12,7 @@ from scipy.sparse import csgraph
 import spgraph as sg
 from spgraph.algorithms.connected_components import connected_components
 from spgraph.algorithms.core_number import core_number
-from spgraph.backends.cpu.runtime import pool
 from spgraph.backends.cpu.traversals import strong_components as components
-
-THREADS = [1, 2, 3, 8]
-
-
-@pytest.fixture(params=THREADS)
-def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """Small graphs run on one thread; here they are made to share."""
-    monkeypatch.setattr(pool, "processors", lambda: max(THREADS))
-    monkeypatch.setattr(pool, "threads_for", lambda work, *share: request.param)
-    pool.close()
-    yield request.param
-    pool.close()
 
 
 def drawn(seed: int) -> scipy.sparse.csr_array:

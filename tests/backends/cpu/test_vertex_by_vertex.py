@@ -7,20 +7,7 @@ import pytest
 
 import spgraph as sg
 from spgraph.algorithms.triangle_count import undirected
-from spgraph.backends.cpu.runtime import pool
 from spgraph.backends.cpu.structure import vertex_by_vertex as module
-
-THREADS = [1, 2, 3, 8]
-
-
-@pytest.fixture(params=THREADS)
-def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """Small graphs run on one thread; here they are made to share."""
-    monkeypatch.setattr(pool, "processors", lambda: max(THREADS))
-    monkeypatch.setattr(pool, "threads_for", lambda work, *share: request.param)
-    pool.close()
-    yield request.param
-    pool.close()
 
 
 def graph(name: str) -> sg.Matrix:
