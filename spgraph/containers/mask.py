@@ -52,6 +52,11 @@ class Mask:
         )
 
 
+def is_list(mask: Mask | None) -> bool:
+    """Whether the mask of a Vector allows the positions of a list: `true_indices`."""
+    return mask is not None and not mask.complement and mask.parent._indices is not None
+
+
 def true_indices(mask: Mask) -> Array:
     """The positions of a sparse Vector that a mask selects before it is complemented."""
     v = mask.parent

@@ -9,7 +9,7 @@ import numpy as np
 from spgraph import checks, scalars
 from spgraph.containers import Mask, Matrix, MatrixLike, Vector
 from spgraph.containers.annotations import BinaryLike, Indices, Position, Scalar
-from spgraph.containers.mask import true_indices
+from spgraph.containers.mask import is_list, true_indices
 from spgraph.containers.storage.arrays import (
     Array,
     array_module,
@@ -249,12 +249,7 @@ def _positions(size: int, ids: Array) -> Vector:
 def _constant(w: Vector, value: Any, mask: Mask | None) -> Vector:
     """`value` at the positions that the mask may allow: its own where it is sparse, else all."""
     xp = array_module(w._values)
-    if (
-        mask is not None
-        and not mask.complement
-        and isinstance(mask.parent, Vector)
-        and mask.parent._indices is not None
-    ):
+    if mask is not None and is_list(mask):
         ids = true_indices(mask)
         return Vector._of(w.size, xp.full(ids.size, value, value.dtype), indices=ids.copy())
     return Vector._of(w.size, xp.full(w.size, value, value.dtype))

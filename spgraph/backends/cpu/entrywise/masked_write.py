@@ -12,7 +12,7 @@ from spgraph.backends.cpu.entrywise.masks import NO_MASK, bits_of, mask_words
 from spgraph.backends.cpu.runtime import jit, pool, preamble
 from spgraph.containers import Mask, Matrix, Vector
 from spgraph.containers.hypersparse import are_hypersparse, write_renumbered
-from spgraph.containers.mask import true_indices
+from spgraph.containers.mask import is_list, true_indices
 from spgraph.containers.storage.arrays import all_bits
 from spgraph.semirings import Function
 
@@ -28,7 +28,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         write_renumbered(write, out, t, mask, accum, replace)
         return
     few = out._indices is None and t._indices is not None and (mask is None or not replace)
-    if few and (accum is not None or _is_list(mask)):
+    if few and (accum is not None or is_list(mask)):
         _write_few(out, t, mask, accum)
         return
     bits, invert = mask_words(mask)
@@ -87,17 +87,12 @@ def kept_and_taken(
     return kept, t
 
 
-def _is_list(mask: Mask | None) -> bool:
-    """Whether a mask allows the positions of a list, those of a sparse Vector."""
-    return mask is not None and not mask.complement and mask.parent._indices is not None
-
-
 def _write_few(out: Vector, t: Vector, mask: Mask | None, accum: Function | None) -> None:
     """Write a sparse t into a bitmap or full `out`, in O(entries of t and of a mask that is a
     list).
     """
     assert t._indices is not None
-    by_list = _is_list(mask)
+    by_list = is_list(mask)
     allowed = true_indices(mask) if mask is not None and by_list else t._indices[:0]
     # without an accumulator, entries that the mask allows and t does not have are deleted
     cleared = allowed[: allowed.size if accum is None else 0]

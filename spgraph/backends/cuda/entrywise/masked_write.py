@@ -12,7 +12,7 @@ from spgraph.backends.cuda.entrywise.storage import conform
 from spgraph.backends.cuda.runtime import jit, preamble
 from spgraph.containers import Mask, Vector
 from spgraph.containers.hypersparse import are_hypersparse, write_renumbered
-from spgraph.containers.mask import true_indices
+from spgraph.containers.mask import is_list, true_indices
 from spgraph.containers.storage.arrays import all_bits, array_module, words
 from spgraph.process import interrupts
 from spgraph.semirings import Function
@@ -32,7 +32,7 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         write_renumbered(write, out, t, mask, accum, replace)
         return
     few = out._indices is None and t._indices is not None and (mask is None or not replace)
-    if few and (accum is not None or _is_list(mask)):
+    if few and (accum is not None or is_list(mask)):
         _write_few(out, t, mask, accum)
         return
     bits, invert = mask_words(mask)
@@ -41,11 +41,6 @@ def write(out: Vector, t: Vector, mask: Mask | None, accum: Function | None, rep
         _merge(out, t, bits, invert, accum, replace)
     else:
         _write_all(out, t, bits, invert, accum, replace)
-
-
-def _is_list(mask: Mask | None) -> bool:
-    """Whether a mask allows the positions of a list, those of a sparse Vector."""
-    return mask is not None and not mask.complement and mask.parent._indices is not None
 
 
 def _merge(
@@ -83,7 +78,7 @@ def _write_few(out: Vector, t: Vector, mask: Mask | None, accum: Function | None
     xp = array_module(out._values)
     # what is launched is compiled before anything is written
     few = jit.kernel("write", "write_few", _program(out, t, accum))
-    by_list = _is_list(mask)
+    by_list = is_list(mask)
     allowed = true_indices(mask) if mask is not None and by_list else t._indices[:0]
     bits, invert = (jit.NULL, NOT_INVERTED) if by_list else mask_words(mask)
     # without an accumulator, entries that the mask allows and t does not have are deleted
